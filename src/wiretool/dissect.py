@@ -214,8 +214,12 @@ class Connections:
     def protocol_of_start(self, client_port: int, server_port: int, side: Side, data: bytes) -> Protocol | None:
         """Return the protocol that the first payload of a connection proves, if `recognise` need not tell."""
         forced = self.forced or self._forced_by_port(client_port, server_port)
-        expected, every = ((forced,), ()) if forced else (expected_on(server_port), _EVERY)
-        return protocol_of_start(side, data, expected, every)
+        return protocol_of_start(side, data, self.expected_on(client_port, server_port), () if forced else _EVERY)
+
+    def expected_on(self, client_port: int, server_port: int) -> Sequence[Protocol]:
+        """Return the protocols that are expected between two ports, the first one first."""
+        forced = self.forced or self._forced_by_port(client_port, server_port)
+        return (forced,) if forced else expected_on(server_port)
 
     def _forced_by_port(self, client_port: int, server_port: int) -> Protocol | None:
         """Return the protocol that the caller named for a port of a connection."""

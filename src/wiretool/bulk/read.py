@@ -85,9 +85,8 @@ class BulkDissector:
         self._recent = recent or RecentRuns()
         self._flows = Streams(self._connections.ports, self._recent, name=name)
         self.begin_steady()
-        self._streams = BulkStreams(
-            self._flows, self._recent, self._is_start, self._leave, self._close, self._is_single
-        )
+        asked = self._is_start, self._is_expected, self._leave, self._close, self._is_single
+        self._streams = BulkStreams(self._flows, self._recent, *asked)
         self._last_packet = 0
         #: The most that the items may come to that were read by themselves since the last batch.
         self._expanded_bytes = 0
@@ -263,6 +262,8 @@ class BulkDissector:
     def _put_off_run(self, run: Run) -> None:
         watch = self._watch(run.connection)
         assert isinstance(watch, BulkWatch), "a plain connection has not ended"
+        if run.is_late:
+            watch.begin_run(run)
         watch.put_off_run(run)
         self._behind[watch] = None
 
@@ -381,6 +382,12 @@ class BulkDissector:
         ports = int.from_bytes(key[-4:-2], "big"), int.from_bytes(key[-2:], "big")
         protocol = self._connections.protocol_of_start(*ports, side, data)
         return protocol is not None and columns_of(protocol.name) is not None
+
+    def _is_expected(self, key: bytes) -> bool:
+        """Return whether a protocol with columns is expected on the ports of a connection, by its client's flow."""
+        ports = int.from_bytes(key[-4:-2], "big"), int.from_bytes(key[-2:], "big")
+        expected = self._connections.expected_on(*ports)
+        return bool(expected) and columns_of(expected[0].name) is not None
 
     def _note(self, connection: Connection, text: str) -> None:
         note = note_text(connection, text, has_number=self._flows.counts_connections)

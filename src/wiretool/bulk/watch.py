@@ -192,7 +192,9 @@ class BulkWatch(LentWatch):
     def resume(self, protocol: Protocol, conversation: Conversation) -> None:
         """Go on with a conversation that was read from its beginning, in step, without this watch."""
         self._speak(protocol, None, conversation)
-        self._is_settled = True
+        for splitter in self._splitters.values():
+            splitter.begin_in_step()
+        self._is_settled, self._in_doubt = True, False
         self._note_understood()
 
     def may_begin_later(self, item: Item) -> bool:
@@ -215,6 +217,18 @@ class BulkWatch(LentWatch):
             return False
         self._in_doubt = any(each.is_searching for each in self._splitters.values())
         return True
+
+    def begin_run(self, run: Run) -> None:
+        """Recognise the protocol by the first item of each side, if these prove it, where the beginning is missing.
+
+        The run begins with these items; it is deferred next.
+        """
+        if self.has_begun or self.has_deferred:
+            return
+        firsts = [(int(run.side(side).rows[0]), side) for side in SIDES if run.side(side).size]
+        for row, side in sorted(firsts):
+            if not self.may_begin_later(run.item(row, side, run.side(side).offset)):
+                return
 
     def _proves_in_step(self, item: Data) -> bool:
         """Recognise the protocol by the first item, if that is frames throughout; return whether it is."""

@@ -16,11 +16,13 @@ from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.whole_connections import NewConnections
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.hops import FrameBoundaries
+from wiretool.codec.resync import RIVAL_FRAMES
 from wiretool.dissect import Connections
 from wiretool.ledger import ConnectionAccount
 from wiretool.protocols.bulk import NewFrames, ProtocolColumns
 from wiretool.protocols.bulks import columns_of
-from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.conversation import Conversation, Protocol
+from wiretool.protocols.recognise import are_refused
 from wiretool.watch import SIDES
 
 
@@ -37,16 +39,24 @@ def read_new_connections(
     `steady` takes over those that go on.
     """
     plain = new.plain
-    protocols = _protocols(plain, connections)
-    is_left = np.ones(len(protocols), np.bool_)
-    for name, protocol in {each.name: each for each in protocols if each is not None}.items():
-        columns = columns_of(name)
-        indices = np.flatnonzero(np.array([each is protocol for each in protocols], np.bool_))
+    kinds = _kinds(plain, connections)
+    is_left = np.ones(len(kinds), np.bool_)
+    for kind in {(each.protocol.name, each.is_middle): each for each in kinds if each is not None}.values():
+        columns = columns_of(kind.protocol.name)
+        is_mine = [
+            each is not None and each.is_middle is kind.is_middle and each.protocol is kind.protocol for each in kinds
+        ]
+        indices = np.flatnonzero(np.array(is_mine, np.bool_))
         found = None if columns is None else _find_frames(columns, new, indices, pace)
         if columns is None or found is None:
             continue
-        read = columns.read_new(found.placed.frames, found.placed.owner, len(indices))
+        frames, owner, count = found.placed.frames, found.placed.owner, len(indices)
+        if kind.is_middle:
+            read = columns.read_middle(frames, owner, count, _in_first_payloads(columns, found))
+        else:
+            read = columns.read_new(frames, owner, count)
         is_read = read.is_read & found.is_complete & (read.may_go_on | ~new.goes_on[indices])
+        protocol = kind.protocol
         accounts = _open_accounts(protocol, found, is_read, new, connections, numbers)
         _go_on(columns, found, is_read, read, new, accounts, steady)
         _add_output(protocol, found, is_read, read, plain, output)
@@ -54,13 +64,11 @@ def read_new_connections(
     return new.segments(is_left)
 
 
-def _protocols(plain: PlainSegments, connections: Connections) -> list[Protocol | None]:
-    """Return the protocol that the first payload of each connection proves."""
-    found = []
-    for connection, (row, is_server) in zip(plain.connections, plain.first_rows(), strict=True):
-        ports = connection.client_port, connection.server_port
-        found.append(connections.protocol_of_start(*ports, SIDES[is_server], plain.table.payload(row)))
-    return found
+class _Kind(NamedTuple):
+    """The protocol of a connection, and whether its beginning is missing."""
+
+    protocol: Protocol
+    is_middle: bool
 
 
 class _FoundFrames(NamedTuple):
@@ -75,6 +83,47 @@ class _FoundFrames(NamedTuple):
     boundaries: FrameBoundaries
     placed: PlacedFrames
     is_complete: Flags
+
+
+def _kinds(plain: PlainSegments, connections: Connections) -> list[_Kind | None]:
+    """Return the protocol that the first payload of each connection proves, or may prove in its middle."""
+    found: list[_Kind | None] = []
+    others: dict[tuple[str, ...], list[Conversation]] = {}
+    for connection, (row, is_server) in zip(plain.connections, plain.first_rows(), strict=True):
+        ports, side = (connection.client_port, connection.server_port), SIDES[is_server]
+        data = plain.table.payload(row)
+        if connection.opened:
+            protocol = connections.protocol_of_start(*ports, side, data)
+            found.append(None if protocol is None else _Kind(protocol, False))
+            continue
+        expected = connections.expected_on(*ports)
+        names = tuple(each.name for each in expected)
+        if names not in others:
+            others[names] = [each.open(False) for each in expected[1:]]
+        columns = columns_of(names[0]) if names else None
+        is_mine = columns is not None and columns.middle_header_bytes > 0 and are_refused(others[names], side, data)
+        found.append(_Kind(expected[0], True) if is_mine else None)
+    return found
+
+
+def _in_first_payloads(columns: ProtocolColumns, found: _FoundFrames) -> Flags:
+    """Return whether each frame is whole in the first payload of its flow.
+
+    Connections are not complete of which such a payload is not frames throughout, or has very many.
+    """
+    flows, boundaries, placed = found.flows, found.boundaries, found.placed
+    ends = flows.pieces.ends[np.searchsorted(flows.flow_of, np.arange(len(flows.begins)))]
+    mine = boundaries.frame_ends <= ends[boundaries.range_of]
+    counts = np.bincount(boundaries.range_of[mine], minlength=len(ends))
+    done = flows.begins.copy()
+    done[boundaries.range_of[mine]] = boundaries.frame_ends[mine]  # of several the last one stays
+    rests = ends - done
+    is_odd = (counts == 0) | (counts >= RIVAL_FRAMES) | ((rests > 0) & (rests < columns.middle_header_bytes))
+    found.is_complete[flows.owner[is_odd]] = False
+    of_side = np.zeros((len(found.indices), 2), np.int64)
+    of_side[flows.owner, flows.is_server.astype(np.int64)] = ends
+    in_first: Flags = placed.frames.ends <= of_side[placed.owner, placed.frames.is_server.astype(np.int64)]
+    return in_first
 
 
 def _find_frames(columns: ProtocolColumns, new: NewConnections, indices: Integers, pace: Pace) -> _FoundFrames | None:

@@ -18,6 +18,7 @@ from wiretool.capture.flows import Flow
 from wiretool.capture.handshakes import IsStart, is_never_start
 from wiretool.capture.items import Connection, Data, Finding, Item, Side
 from wiretool.capture.layers import ACK, Segment
+from wiretool.capture.middle_starts import IsExpected, is_never_expected
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.plain_segments import PlainSegmentScan, has_room, pairs_of
 from wiretool.capture.recent import RecentRuns
@@ -80,7 +81,7 @@ class Pause(NamedTuple):
 class _Turns:
     """The rows of a table that are to be fed, in order, as far as that is known."""
 
-    def __init__(self, table: SegmentTable, groups: Sequence[_ConnectionRows], group_of: Integers) -> None:
+    def __init__(self, table: SegmentTable, groups: list[_ConnectionRows], group_of: Integers) -> None:
         self._table = table
         self._groups = groups
         self._group_of = group_of
@@ -117,6 +118,12 @@ class _Turns:
             return None, segment
         return self._groups[self._group_of[row]], self._table.segment(row)
 
+    def add(self, group: _ConnectionRows) -> None:
+        """Have the rows of a further group fed in their turn."""
+        self._group_of[group.rows] = len(self._groups)
+        self._groups.append(group)
+        self.put(group)
+
     def put(self, group: _ConnectionRows) -> None:
         """Have the segment fed at which a group stops."""
         if group.stop < len(group.rows):
@@ -148,6 +155,7 @@ class BulkStreams:
         streams: Streams,
         recent: RecentRuns,
         is_start: IsStart = is_never_start,
+        is_expected: IsExpected = is_never_expected,
         leave: Callable[[Integers], None] = lambda slots: None,
         close: Callable[[Integers], Flags] = lambda slots: np.zeros(len(slots), np.bool_),
         is_single: Callable[[Connection], bool] = lambda connection: False,
@@ -159,12 +167,15 @@ class BulkStreams:
         `is_single` returns whether all segments of a connection are read by themselves.
         """
         self._is_start = is_start
+        self._is_expected = is_expected
         self._streams = streams
         self._recent = recent
         self.begin_steady()
         self._leave = leave
         self._close = close
         self._is_single = is_single
+        #: The rows to be fed of the table that is read.
+        self._turns: _Turns | None = None
         #: The row before which to pause; whoever reads sets it, to one that was not come to yet.
         self.pause = NEVER
         #: Whether what was given last is of a connection with so few segments in the table that each of them is fed.
@@ -185,7 +196,9 @@ class BulkStreams:
             return
         self._recent.begin(table)
         groups, group_of, scan = self._groups(table)
-        turns = _Turns(table, groups, group_of)
+        turns = self._turns = _Turns(table, groups, group_of)
+        if scan is not None:
+            self._recent.note_late(*scan.late())
         while True:
             row = turns.next_row(self._streams.look_ns)
             if self.pause <= row and self.pause < len(table):
@@ -197,6 +210,8 @@ class BulkStreams:
             if scan is not None and group_of[row] == _PLAIN:
                 if scan.is_changing(row):
                     yield from self._passed_to(table, (), scan, row)
+                    if group_of[row] != _PLAIN:
+                        continue
                 mine = scan.leave(row)
                 self._release(scan.leave_odd())
                 group_of[mine] = len(groups)
@@ -218,6 +233,7 @@ class BulkStreams:
         yield from self._passed_to(table, groups, scan, len(table))
         if scan is not None:
             self._release(scan.leave_closed())
+        self._turns = None
         self._streams.pass_to(table.segment(len(table) - 1))
 
     def read_whole(self, table: SegmentTable) -> NewConnections | None:
@@ -227,13 +243,13 @@ class BulkStreams:
 
     def _paused(
         self, table: SegmentTable, groups: Sequence[_ConnectionRows], scan: PlainSegmentScan | None, row: int
-    ) -> Iterator[NewConnections | PlainSegments | Run | Pause]:
+    ) -> Iterator[NewConnections | PlainSegments | Run | Fed | Pause]:
         yield from self._passed_to(table, groups, scan, row)
         yield Pause(row)
 
     def _passed_to(
         self, table: SegmentTable, groups: Sequence[_ConnectionRows], scan: PlainSegmentScan | None, row: int
-    ) -> Iterator[NewConnections | PlainSegments | Run]:
+    ) -> Iterator[NewConnections | PlainSegments | Run | Fed]:
         """The plain, and the runs of all groups, up to a row."""
         self._recent.at(row)
         new = None if scan is None else scan.take_new(row)
@@ -246,13 +262,27 @@ class BulkStreams:
             if len(plain.rows):
                 self._recent.append_plain(plain)
             yield plain
+        if scan is not None:
+            yield from self._feed_half_started(table, scan, row)
         for group in groups:
             yield from self._passed(table, group, row)
+
+    def _feed_half_started(self, table: SegmentTable, scan: PlainSegmentScan, row: int) -> Iterator[Fed]:
+        """Feed the segments before a row of connections that have begun, of which not both flows have started."""
+        for before, later in scan.leave_half_started(row):
+            self.is_alone = False
+            for each in before.tolist():
+                yield Fed(each, self._feed(each, table.segment(each)))
+            if len(later):
+                group = _group_rows(table, later)
+                group.stop = self._stop_of(table, group)
+                assert self._turns is not None, "a table is read"
+                self._turns.add(group)
 
     def _feed(self, row: int, segment: Segment) -> Sequence[Item]:
         self._recent.at(row)
         items = self._streams.feed(segment)
-        self._recent.fed(row, bool(segment.payload))
+        self._recent.fed(row)
         return items
 
     def release_all(self) -> None:
@@ -279,7 +309,7 @@ class BulkStreams:
         """Return the groups of a table, the group of each row, and the scan for connections without irregular rows."""
         scan, long = None, _NONE
         if not self.feeds_each and has_room(table, self._streams):
-            scan = PlainSegmentScan(table, self._streams, self._steady, self._is_start)
+            scan = PlainSegmentScan(table, self._streams, self._steady, self._is_start, self._is_expected)
             self._release(scan.leave_odd())
             group_of = scan.pair_of_key[table.flows]
         else:

@@ -1,6 +1,5 @@
 """Connections that begin in a table with SYN, SYN-ACK and acknowledgement, each the next segment of the connection."""
 
-from bisect import bisect_left
 from collections.abc import Callable
 
 import numpy as np
@@ -10,7 +9,7 @@ from wiretool.capture.items import Connection, Side
 from wiretool.capture.layers import ACK, FIN, RST, SYN
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.streams import Streams
-from wiretool.codec.columns import Flags, Integers, begins_of
+from wiretool.codec.columns import Integers, begins_of
 
 _FLAGS = SYN | ACK | FIN | RST
 #: Return whether a payload is a known beginning of connections, by the key of the client's flow and the side.
@@ -23,7 +22,7 @@ def is_never_start(key: bytes, side: Side, payload: bytes) -> bool:
 
 
 class Handshakes:
-    """The handshakes of a table, and the connections that they open."""
+    """The handshakes of a table."""
 
     def __init__(
         self, table: SegmentTable, streams: Streams, steady_of: Integers, pair_of: Integers, is_start: IsStart
@@ -41,12 +40,6 @@ class Handshakes:
         self._pair_of = pair_of
         #: The rows with a SYN, without ACK and with it, and with the acknowledgement, of one connection each.
         self.syns, self.syn_acks, self.acks = self._find()
-        rows = np.sort(self.syns)
-        self._rows, self._pairs = rows.tolist(), pair_of[rows].tolist()
-        self._syn_segments = table.segments(rows)
-        #: By pair: its connection once that has begun.
-        self.connection_of: dict[int, Connection] = {}
-        self._at = 0
 
     def _find(self) -> tuple[Integers, Integers, Integers]:
         table, flags = self._table, self._table.flags & _FLAGS
@@ -86,18 +79,9 @@ class Handshakes:
         side: Side = "client" if table.flows[payload] == flow else "server"
         return self._is_start(key, side, table.payload(payload))
 
-    def begin_before(self, row: int, is_plain: Flags) -> None:
-        """Begin the connections whose SYN is before a row, in that order; `is_plain` is by pair."""
-        stop = bisect_left(self._rows, row, self._at)
-        pairs, self._at = self._pairs[self._at : stop], stop
-        for pair in pairs:
-            syn = next(self._syn_segments)
-            if is_plain[pair]:
-                self.connection_of[pair] = self._streams.begin(syn)
-
-    def open_flows(self, pair: int, row: int) -> None:
+    def open_flows(self, pair: int, connection: Connection, row: int) -> None:
         """Open the flows of a connection that has begun, as far as its handshake is before a row."""
-        table, connection = self._table, self.connection_of[pair]
+        table = self._table
         rows = np.flatnonzero(self._pair_of[:row] == pair)[:3].tolist()
         client = self._streams.open(table.segment(rows[0]), connection)
         if len(rows) > 1:

@@ -1,6 +1,6 @@
 """Finds the plain segments of many connections in one table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from wiretool.capture.ended import way_back
 from wiretool.capture.flows import Flow, distance
 from wiretool.capture.handshakes import Handshakes, IsStart
 from wiretool.capture.items import Connection, End
+from wiretool.capture.middle_starts import IsExpected, MiddleStarts, is_never_expected
 from wiretool.capture.plain_runs import ClosedConnections, Fins, PlainSegments
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.steady_flows import SteadyFlows
@@ -27,7 +28,14 @@ class PlainSegmentScan:
     """Finds the connections of a table with plain segments only, and returns these segments up to any row."""
 
     def __init__(
-        self, table: SegmentTable, streams: Streams, steady: SteadyFlows, is_start: IsStart, *, is_last: bool = False
+        self,
+        table: SegmentTable,
+        streams: Streams,
+        steady: SteadyFlows,
+        is_start: IsStart,
+        is_expected: IsExpected = is_never_expected,
+        *,
+        is_last: bool = False,
     ) -> None:
         """`steady` takes over all connections that are in good order.
 
@@ -42,6 +50,7 @@ class PlainSegmentScan:
         self.pair_of_key = pairs_of(table.keys, self._steady_of, steady.size)
         self._pair_of = self.pair_of_key[table.flows]
         self._handshakes = Handshakes(table, streams, self._steady_of, self._pair_of, is_start)
+        self._middle = MiddleStarts(table, streams, self._steady_of, self.pair_of_key, is_expected)
         #: Rows with a FIN.
         self._fins = np.flatnonzero((table.flags & _FLAGS == _FIN_ACK) & (table.lengths == 0))
         #: By number: whether the connection has plain segments only.
@@ -49,15 +58,18 @@ class PlainSegmentScan:
         #: By number: whether it begins or ends in the table.
         self._is_changing = np.zeros(len(self.is_plain), np.bool_)
         self._is_changing[self._pair_of[np.concatenate((self._handshakes.syns, self._fins))]] = True
+        self._middle.exclude(np.flatnonzero(~self.is_plain))
+        self._is_changing[self._middle.client_of >= 0] = True
         is_server = (self._steady_of >= 0) & (self._steady_of & 1 == 1)
         is_server[table.flows[self._handshakes.syn_acks]] = True
+        is_server[self._middle.servers] = True
         self._stream_of_key = 2 * self.pair_of_key + is_server
         carriers = np.flatnonzero((table.lengths > 0) & self.is_plain[self._pair_of])
         streams_of = self._stream_of_key[table.flows[carriers]]
         order = np.argsort(_small(streams_of), kind="stable")
         #: Rows with payload, ordered by flow, and the flow of each.
         self._rows, self._stream_of = carriers[order], streams_of[order]
-        of_pairs = self._pair_of, self._handshakes, self._fins, self.is_plain
+        of_pairs = self._pair_of, self._handshakes, self._middle, self._fins, self.is_plain
         self._new = NewConnectionScan(table, streams, *of_pairs, steady, self._steady_of, is_last=is_last)
         #: The first row that was not returned yet.
         self.at = 0
@@ -83,6 +95,8 @@ class PlainSegmentScan:
         next_seqs = np.full(len(table.keys), -1)
         next_seqs[is_steady] = self._steady.seqs(steady_of[is_steady])
         next_seqs[table.flows[openings]] = (table.seqs[openings] + 1) & 0xFFFF_FFFF
+        begun = np.concatenate((self._middle.clients, self._middle.servers))
+        is_odd[begun], next_seqs[begun] = False, table.seqs[self._middle.firsts[begun]]
         is_odd_row = (table.flags & _FLAGS != _ACK) | (table.cuts > 0)
         is_odd_row[openings] = False
         is_odd_row[self._fins] = table.cuts[self._fins] > 0
@@ -136,14 +150,13 @@ class PlainSegmentScan:
 
     def open_before(self, row: int) -> None:
         """Open the connections that begin before a row, as connections are numbered in their order."""
-        self._handshakes.begin_before(row, self.is_plain)
+        self._new.begin_before(row, self.is_plain)
 
     def leave(self, row: int) -> Integers:
         """Exclude the connection of a row from now on; return its rows that were not returned yet."""
         pair = int(self._pair_of[row])
         self.is_plain[pair] = False
-        if self._new.is_waiting[pair] and pair in self._handshakes.connection_of:
-            self._handshakes.open_flows(pair, row)
+        self._new.open_flows(pair, row)
         return np.flatnonzero(self._pair_of[self.at :] == pair) + self.at
 
     def take_new(self, row: int) -> NewConnections | None:
@@ -153,8 +166,25 @@ class PlainSegmentScan:
         new = self._new.take(row, self.is_plain, self._rows, self._stream_of)
         self._is_new = is_waiting & ~self._new.is_waiting
         if self._is_new.any():
-            self._pass_by(np.flatnonzero((self._is_new & self.is_plain)[self._pair_of[:row]]))
+            rows = np.flatnonzero((self._is_new & self.is_plain)[self._pair_of[:row]])
+            self._pass_by(rows[rows >= self._new.begins[self._pair_of[rows]]])
         return new
+
+    def late(self) -> tuple[Integers, Integers]:
+        """Return the rows whose payloads are emitted with later rows, and these."""
+        return self._middle.late(self.is_plain)
+
+    def leave_half_started(self, row: int) -> Iterator[tuple[Integers, Integers]]:
+        """Exclude the connections that began in their middle before a row, of which not both flows have started.
+
+        Yield the rows of each before it, which are to be fed next, and its later ones.
+        """
+        for pair in self._new.half_started(row, self.is_plain):
+            self._new.open_flows(pair, row)
+            self.is_plain[pair] = False
+            rows = np.flatnonzero(self._pair_of == pair)
+            rows = rows[rows >= self._new.begins[pair]]
+            yield rows[rows < row], rows[rows >= row]
 
     def take(self, row: int) -> PlainSegments | None:
         """Return the segments before a row that were not returned yet; None if there are none."""

@@ -37,6 +37,11 @@ class Run(NamedTuple):
     #: By row the packet at which it is told, where that is not its own.
     told: Integers | None = None
 
+    @property
+    def is_late(self) -> bool:
+        """Return whether payloads may be emitted at later packets than their own."""
+        return self.told is not None
+
     def told_at(self, rows: Any) -> Any:
         """The packets at which rows are told, or that of one."""
         return (self.table.numbers if self.told is None else self.told)[rows]
@@ -136,7 +141,7 @@ def _joined(parts: Sequence[tuple[Part, int]], table: SegmentTable) -> Run:
         return first
     rows: dict[Side, list[Integers]] = {side: [] for side in SIDES}
     offsets: dict[Side, int] = {}
-    told: Integers | None = None
+    emitted: Integers | None = None
     for part, row in parts:
         if isinstance(part, Run):
             for side in SIDES:
@@ -144,16 +149,19 @@ def _joined(parts: Sequence[tuple[Part, int]], table: SegmentTable) -> Run:
                 if len(run.rows):
                     rows[side].append(run.rows)
                     offsets.setdefault(side, run.offset)
+                    if part.is_late:
+                        emitted = table.numbers.copy() if emitted is None else emitted
+                        emitted[run.rows] = part.told_at(run.rows)
             continue
         number, item = part
         rows[item.side].append(np.array([row], np.int64))
         offsets.setdefault(item.side, item.offset)
         if item.packet != number:
-            told = table.numbers.copy() if told is None else told
-            told[row] = number
+            emitted = table.numbers.copy() if emitted is None else emitted
+            emitted[row] = number
     sides = {side: _side_run(table, rows[side], offsets.get(side, 0)) for side in SIDES}
     connection = first.connection if isinstance(first, Run) else first[1].connection
-    return Run(connection, table, sides["client"], sides["server"], told)
+    return Run(connection, table, sides["client"], sides["server"], emitted)
 
 
 def _side_run(table: SegmentTable, parts: Sequence[Integers], offset: int) -> SideRun:

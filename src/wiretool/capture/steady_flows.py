@@ -5,8 +5,8 @@ from itertools import chain, repeat
 
 import numpy as np
 
-from wiretool.capture.ended import PACKED, EndedFlows, way_back
-from wiretool.capture.flows import Flow
+from wiretool.capture.ended import NO_SYN, PACKED, EndedFlows, way_back
+from wiretool.capture.flows import Flow, missing_before_start
 from wiretool.capture.items import Connection, How
 from wiretool.codec.columns import Flags, Integers
 
@@ -98,15 +98,18 @@ class SteadyFlows:
         self._flows.update(zip(indices.tolist(), both, strict=True))
         self._index_of.update(zip([flow.key for flow in both], indices.tolist(), strict=True))
 
-    def open(self, keys: Sequence[bytes], connections: Sequence[Connection], isns: Integers) -> Integers:
-        """Own connections from their handshakes on; return the flows of each, the client's first.
+    def open(
+        self, keys: Sequence[bytes], connections: Sequence[Connection], seqs: Integers, are_known: Flags
+    ) -> Integers:
+        """Own connections from their first bytes on; return the flows of each, the client's first.
 
-        `keys` are those of the clients' flows, `isns` the numbers of the SYNs of both sides, a row for each connection.
+        `keys` are those of the clients' flows, `seqs` the numbers of the first bytes of both sides, a row for each
+        connection. `are_known`: its SYNs were captured.
         """
         slots = self.reserve(len(keys))
         indices = flows_of(slots).reshape(-1, 2)
-        self._of_flow["isn"][indices] = isns
-        self._of_flow["seq"][indices] = (isns + 1) & 0xFFFF_FFFF
+        self._of_flow["isn"][indices] = np.where(are_known[:, None], (seqs - 1) & 0xFFFF_FFFF, NO_SYN)
+        self._of_flow["seq"][indices] = seqs
         self._of_flow["offset"][indices], self._of_flow["is_plain"][indices] = 0, True
         self._of_slot[slots] = [(0, each.last_ns, each.is_understood) for each in connections]
         for slot, key, connection in zip(slots.tolist(), keys, connections, strict=True):
@@ -152,7 +155,7 @@ class SteadyFlows:
             connection.last_ns, connection.closed = last_ns, how
         keys = [self._keys[slot] for slot in slots.tolist()]
         self._over.update(slots.tolist())
-        return list(ended_in_order(keys, connections, state["isn"], state["offset"]))
+        return list(ended_in_order(keys, connections, state["isn"], state["seq"], state["offset"]))
 
     def finish(self, flow: int) -> None:
         """Note that no plain segment of a flow may come any more."""
@@ -181,8 +184,9 @@ class SteadyFlows:
                 continue
             client = self._flow_for(key, self._connections[slot])
             for index, flow in ((2 * slot, client), (2 * slot + 1, client.peer)):
-                _, _, flow.first_ack, flow.isn, flow.is_plain = self._of_flow[index].tolist()
-                flow.is_started = True
+                seq, _, flow.first_ack, isn, flow.is_plain = self._of_flow[index].tolist()
+                flow.start(seq, is_known=isn != NO_SYN)
+                flow.isn = None if isn == NO_SYN else isn
                 self._flows[index] = flow
 
     def release(self, slots: Integers) -> None:
@@ -221,17 +225,18 @@ class SteadyFlows:
 
 
 def ended_in_order(
-    keys: Sequence[bytes], connections: Sequence[Connection], isns: Integers, sizes: Integers
+    keys: Sequence[bytes], connections: Sequence[Connection], isns: Integers, seqs: Integers, sizes: Integers
 ) -> Iterator[EndedFlows]:
-    """Yield the flows of connections that were captured whole and in order.
+    """Yield the flows of connections that were captured in order.
 
-    `isns` and `sizes` have the numbers of the SYNs and the bytes of both sides, a row for each connection.
+    The numbers of the SYNs and of the next bytes, and the bytes of both sides: a row for each connection.
     """
     packed = np.zeros(isns.shape, _PACKED)
     packed["is_started"], packed["isn"], packed["offset"] = True, isns, sizes
-    packed["seq"] = (isns + 1 + sizes) & 0xFFFF_FFFF
-    for key, connection, flows in zip(keys, connections, packed, strict=True):
-        yield EndedFlows(key, connection, flows.tobytes())
+    packed["seq"] = seqs & 0xFFFF_FFFF
+    for key, connection, flows, isn in zip(keys, connections, packed, isns[:, 0].tolist(), strict=True):
+        missing = (missing_before_start(), missing_before_start()) if isn == NO_SYN else ()
+        yield EndedFlows(key, connection, flows.tobytes(), missing)
 
 
 def flows_of(slots: Integers) -> Integers:

@@ -116,10 +116,10 @@ class Streams:
         if size:
             flow.seq = (flow.seq + size) & 0xFFFF_FFFF
 
-    def begin(self, syn: Segment) -> Connection:
-        """Return the connection that begins with a SYN, which is numbered next. There must be room."""
-        connection = self._begun(syn, by_client=True)
-        connection.opened = True
+    def begin(self, segment: Segment) -> Connection:
+        """Return the connection that begins with a SYN or payload, which is numbered next. There must be room."""
+        connection = self._begun(segment, by_client=self.is_by_client(segment))
+        connection.opened = segment.flags & SYN > 0
         self._tracked[connection] = None
         return connection
 
@@ -236,7 +236,7 @@ class Streams:
         """A new connection, and the flow of the segment in it."""
         if self.room <= 0:
             self._evict(segment, out)
-        by_client = self._is_by_client(segment)
+        by_client = self.is_by_client(segment)
         return self._track(segment.flow, self._begun(segment, by_client=by_client), by_client=by_client)
 
     def _begun(self, segment: Segment, *, by_client: bool) -> Connection:
@@ -255,7 +255,7 @@ class Streams:
         self._tracked[connection] = flow if by_client else flow.peer
         return flow
 
-    def _is_by_client(self, segment: Segment) -> bool:
+    def is_by_client(self, segment: Segment) -> bool:
         """Who sends a SYN is the client; without one, the ports must tell."""
         if segment.flags & SYN:
             return not segment.flags & ACK

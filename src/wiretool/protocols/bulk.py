@@ -128,6 +128,8 @@ class ProtocolColumns(ABC):
 
     #: Whether messages may be packed, so that `expanded_bytes` has to be asked.
     may_expand = False
+    #: Bytes of a header that tells the length of its frame, where `read_middle` reads connections; else 0.
+    middle_header_bytes = 0
 
     @abstractmethod
     def find_boundaries(
@@ -167,6 +169,13 @@ class ProtocolColumns(ABC):
         """Read the first frames of `count` connections; conversations are not made.
 
         It changes no state: the caller has the frames of the other connections read with `read`.
+        """
+        return NewFrames([], np.zeros(count, np.bool_), np.zeros(count, np.bool_))
+
+    def read_middle(self, frames: Frames, owner: Integers, count: int, is_first: Flags) -> NewFrames:
+        """Do so for connections whose beginning was not captured.
+
+        `is_first`: a frame is whole in the first payload of its flow, and must prove the protocol.
         """
         return NewFrames([], np.zeros(count, np.bool_), np.zeros(count, np.bool_))
 

@@ -240,6 +240,11 @@ def _is_refused(protocol: Protocol, chunks: Sequence[Chunk], *, from_start: bool
     return all(_is_no_frame(conversation, chunk) for chunk in joined)
 
 
+def are_refused(conversations: Sequence[Conversation], side: Side, data: bytes) -> bool:
+    """Return whether the first bytes of a side are no frame in any of these conversations, which have read nothing."""
+    return all(_is_no_frame(each, Chunk(side, data)) for each in conversations)
+
+
 def _is_no_frame(conversation: Conversation, chunk: Chunk) -> bool:
     try:
         length = conversation.extent(chunk.side, chunk.data, 0, len(chunk.data))

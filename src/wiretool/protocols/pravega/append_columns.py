@@ -13,11 +13,12 @@ from wiretool.protocols.conversation import Conversation
 from wiretool.protocols.pravega.bulk_blocks import ACK, BLOCK, CATALOGUE, END, join_blocks
 from wiretool.protocols.pravega.bulk_kinds import Kinds
 from wiretool.protocols.pravega.bulk_turns import TurnReader
+from wiretool.protocols.pravega.framing import HEADER_BYTES
 from wiretool.protocols.pravega.group_builder import GroupBuilder
 from wiretool.protocols.pravega.open_writers import NewWriters, OpenWriters
 from wiretool.protocols.pravega.sent_appends import Appends, Half, falls
 from wiretool.protocols.pravega.session import PravegaConversation
-from wiretool.protocols.pravega.whole_columns import WholeReading
+from wiretool.protocols.pravega.whole_columns import FirstReading, find_writers
 
 #: By code, False at the end for SLOW.
 _IS_READ = np.isin(np.arange(len(CATALOGUE.classes) + 1), (BLOCK, END, ACK))
@@ -28,18 +29,27 @@ FRAMES_MIN = 16
 class PravegaColumns(PrefixedColumns):
     """Reads connections: those on which one writer appends in order as arrays, others in turn."""
 
+    middle_header_bytes = HEADER_BYTES
+
     def open(self) -> SteadyReader:
         return _AppendReader(self)
 
     def read_new(self, frames: Frames, owner: Integers, count: int) -> NewFrames:
+        return self._read_first(frames, owner, count, None)
+
+    def read_middle(self, frames: Frames, owner: Integers, count: int, is_first: Flags) -> NewFrames:
+        return self._read_first(frames, owner, count, is_first)
+
+    def _read_first(self, frames: Frames, owner: Integers, count: int, is_first: Flags | None) -> NewFrames:
         if len(frames.starts) < FRAMES_MIN or not CATALOGUE.are_worth_columns(frames):
-            return super().read_new(frames, owner, count)
+            return NewFrames([], np.zeros(count, np.bool_), np.zeros(count, np.bool_))
         order = np.argsort(owner, kind="stable")
         frames, owner = frames.take(order), owner[order]
         found = CATALOGUE.kinds_of(frames)
         joins = join_blocks(found, owner)
-        segments: dict[str, int] = {}
-        is_read, may_go_on, writers = WholeReading(found, owner, count, segments).settle()
+        segments: dict[str | None, int] = {}
+        reading = FirstReading(found, owner, count, segments)
+        is_read, may_go_on, writers = reading.settle() if is_first is None else reading.settle_middle(is_first[order])
         groups = GroupBuilder(joins, list(segments)).groups(found)
         if not is_read.all():
             groups = [group.take(is_read[owner[group.rows]]) for group in groups]
@@ -52,10 +62,14 @@ class _AppendReader(SteadyReader):
     def __init__(self, columns: ProtocolColumns) -> None:
         super().__init__(columns)
         self._writers = OpenWriters(self._talks)
+        #: Slots of connections whose beginning was not captured, which have no conversations yet.
+        self._middle: set[int] = set()
 
     def open(self, slots: Integers, frames: NewFrames, indices: Integers) -> None:
         writers = frames.state
         assert isinstance(writers, NewWriters), "it is the state that `read_new` returned"
+        if not writers.are_whole:
+            self._middle.update(slots.tolist())
         self._writers.open_new(slots, writers, indices)
 
     def release(self, slots: Integers) -> list[Conversation]:
@@ -65,13 +79,15 @@ class _AppendReader(SteadyReader):
 
     def forget(self, slots: Integers) -> None:
         self._writers.forget(slots)
+        self._middle.difference_update(slots.tolist())
         super().forget(slots)
 
     def conversations(self, slots: Integers) -> list[Conversation]:
         """Return the conversations in these slots; those of connections that began here are made."""
         for slot in slots.tolist():
             if slot not in self._conversations:
-                self._conversations[slot] = PravegaConversation(True)
+                self._conversations[slot] = PravegaConversation(slot not in self._middle)
+                self._middle.discard(slot)
         return super().conversations(slots)
 
     def _talks(self, slots: Integers) -> Sequence[PravegaConversation]:
@@ -136,14 +152,9 @@ class _Reading:
 
     def _leave_several_writers(self) -> Integers:
         """Exclude connections with several writers; return the ids of the writers."""
-        firsts = np.zeros((len(self._slots), 2), np.int64)
-        halves = [(self._owner[kind.rows], kind.ids()) for kind in self._kinds.values()]
-        for owner, ids in halves:
-            firsts[owner[::-1]] = ids[::-1]
-        for owner, ids in halves:
-            mine = firsts[owner]
-            self.is_plain[owner[(mine[:, 0] != ids[:, 0]) | (mine[:, 1] != ids[:, 1])]] = False
-        return firsts
+        ids, several = find_writers(self._kinds, self._owner, len(self._slots))
+        self.is_plain[several] = False
+        return ids
 
     def _open_writers(self, ids: Integers) -> None:
         """Exclude connections whose writer is not known, or has no room for that many appends."""

@@ -30,15 +30,17 @@ class _OpenWriter(NamedTuple):
 
 
 class NewWriters(NamedTuple):
-    """The writer of each of some connections that were read from their beginning.
+    """The writer of each of some connections of which the first frames were read.
 
-    By connection: its id, the last number, and its segment. The owners of waiting appends are connections.
+    By connection: its id, the last number, and its segment. The owners of waiting appends are connections. `are_whole`:
+    the beginning of the connections was captured.
     """
 
     ids: Integers
     last: Integers
-    segments: Sequence[str]
+    segments: Sequence[str | None]
     waiting: Waiting
+    are_whole: bool
 
 
 class OpenWriters:
@@ -51,7 +53,7 @@ class OpenWriters:
         """`talks_of` returns the conversations in slots."""
         self._talks_of = talks_of
         #: By slot, the segments of writers that have no objects.
-        self._segments: dict[int, str] = {}
+        self._segments: dict[int, str | None] = {}
         self._writers: dict[int, _OpenWriter] = {}
         self._state = np.zeros(0, _WRITER)
         #: The owners are slots.
@@ -173,9 +175,13 @@ class OpenWriters:
         new = np.array([slot for slot in slots.tolist() if slot in self._segments], np.int64)
         for slot, talk in zip(new.tolist(), self._talks_of(new), strict=True):
             name, segment = uuid_text(self._state["id"][slot].tobytes()), self._segments.pop(slot)
-            talk.is_main_port = True
-            talk.appends.bind(name, segment)
-            talk.note_segment(segment)
+            if segment is None:
+                talk.appends.learn(name, None)
+                talk.appends.phase = "idle"
+            else:
+                talk.is_main_port = True
+                talk.appends.bind(name, segment)
+                talk.note_segment(segment)
             self._writers[slot] = _OpenWriter(talk, name, talk.appends.writers[name])
 
     def _of_others(self, slots: Integers) -> Waiting:

@@ -3,13 +3,14 @@
 They begin with their greetings; one writer is set up, appends in order, and has its acknowledgements.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from wiretool import limits
-from wiretool.codec.columns import Flags, Integers
+from wiretool.codec.columns import Flags, Integers, begins_of
 from wiretool.protocols.bulk import NO_REPLY
+from wiretool.protocols.pravega.appends import spans_of
 from wiretool.protocols.pravega.bulk_blocks import ACK, BLOCK, CATALOGUE, END
 from wiretool.protocols.pravega.bulk_kinds import Kind, Kinds
 from wiretool.protocols.pravega.messages import AppendSetup, Hello, SetupAppend
@@ -24,10 +25,10 @@ _NONE = np.zeros(0, np.int64)
 _NEVER = -1
 
 
-class WholeReading:
+class FirstReading:
     """Settles the frames of whole connections, ordered by connection, as a new session of each would."""
 
-    def __init__(self, found: Kinds, owner: Integers, count: int, segments: dict[str, int]) -> None:
+    def __init__(self, found: Kinds, owner: Integers, count: int, segments: dict[str | None, int]) -> None:
         """`owner` is the connection of each frame, out of `count`; `segments` has codes of segments, and grows."""
         self._kinds = found.kinds
         self._owner = owner
@@ -46,6 +47,12 @@ class WholeReading:
         """
         self._greet()
         ids, names = self._set_up()
+        return self._settle_appends(ids, names, are_whole=True)
+
+    def _settle_appends(
+        self, ids: Integers, names: Sequence[str | None], *, are_whole: bool
+    ) -> tuple[Flags, Flags, NewWriters]:
+        """Match acknowledgements with the appends of the writers with these ids and segments."""
         sent, acks = self._half(END, "last_event_number"), self._half(ACK, "event_number")
         self._leave(sent.owner[sent.numbers < 0])
         for half in (sent, acks):
@@ -56,7 +63,49 @@ class WholeReading:
         last = np.zeros(self._count, np.int64)
         has_new, numbers = appends.last()
         last[has_new] = numbers
-        return self.is_plain, self.is_plain & self._may_go_on, NewWriters(ids, last, names, appends.waiting(acks))
+        writers = NewWriters(ids, last, names, appends.waiting(acks), are_whole=are_whole)
+        return self.is_plain, self.is_plain & self._may_go_on, writers
+
+    def settle_middle(self, is_first: Flags) -> tuple[Flags, Flags, NewWriters]:
+        """Do so for connections whose beginning was not captured: one writer appends, and has acknowledgements.
+
+        `is_first`: a frame is whole in the first payload of its flow.
+        """
+        kinds, owner = self._kinds, self._owner
+        for code in (_HELLO, _SET_UP, _IS_SET_UP):
+            if code in kinds:
+                self._leave(owner[kinds[code].rows])
+        ids, several = find_writers(kinds, owner, self._count)
+        self._leave(several)
+        end, ack = kinds.get(END), kinds.get(ACK)
+        if ack is not None:
+            numbers = ack.numbers("event_number")
+            is_odd = (numbers < 0) | (ack.numbers("previous_event_number") >= numbers)
+            self._leave(owner[ack.rows[is_odd & is_first[ack.rows]]])
+        self._may_go_on[:] = False
+        if end is not None:
+            self._leave(self._without_lone_append(end))
+            self._may_go_on[owner[end.rows]] = True
+            end.added[:] = self._segments.setdefault(None, len(self._segments))
+        return self._settle_appends(ids, [None] * self._count, are_whole=False)
+
+    def _without_lone_append(self, end: Kind) -> Integers:
+        """Return the connections whose first append may miss its block, or does not begin its flow."""
+        owner = self._owner
+        firsts = begins_of(owner[end.rows])
+        spans, rows = end.spans("data"), end.rows[firsts]
+        columns = spans.starts[firsts], spans.lengths[firsts], end.numbers("num_events")[firsts]
+        whole = end.numbers("size_of_whole_events")[firsts] == columns[1]
+        values = zip(*(column.tolist() for column in columns), strict=True)
+        data = end.frames.data
+        has_events = [len(spans_of(data, at, at + size, count)) == count for at, size, count in values]
+        odd = list[Integers]([owner[rows[~(whole & np.array(has_events, np.bool_))]]])
+        block = self._kinds.get(BLOCK)
+        if block is not None:
+            first_row = np.full(self._count, len(owner))
+            first_row[owner[rows]] = rows
+            odd.append(owner[block.rows[block.rows < first_row[owner[block.rows]]]])
+        return np.concatenate(odd)
 
     def _leave(self, owners: Integers) -> None:
         self.is_plain[owners] = False
@@ -88,7 +137,7 @@ class WholeReading:
         is_answer = is_server & (asked != _NEVER) & (asked < kind.rows)
         kind.added[is_answer] = kind.frames.numbers[asked[is_answer]]
 
-    def _set_up(self) -> tuple[Integers, Sequence[str]]:
+    def _set_up(self) -> tuple[Integers, Sequence[str | None]]:
         """Match each AppendSetup with its SetupAppend; exclude connections with frames of other writers.
 
         Return the id of each writer, and its segment.
@@ -126,3 +175,15 @@ class WholeReading:
         segments = self._segments
         texts = kind.part(int(kind.rows[0]), int(kind.rows[-1]) + 1).texts("segment")
         return np.array([segments.setdefault(text, len(segments)) for text in texts], np.int64)
+
+
+def find_writers(kinds: Mapping[int, Kind], owner: Integers, count: int) -> tuple[Integers, Integers]:
+    """Return the id of the writer of each connection, out of `count`, and connections that have several writers."""
+    ids, several = np.zeros((count, 2), np.int64), [_NONE]
+    halves = [(owner[kinds[code].rows], kinds[code].ids()) for code in (BLOCK, END, ACK) if code in kinds]
+    for owners, own in halves:
+        ids[owners[::-1]] = own[::-1]
+    for owners, own in halves:
+        mine = ids[owners]
+        several.append(owners[(mine[:, 0] != own[:, 0]) | (mine[:, 1] != own[:, 1])])
+    return ids, np.concatenate(several)
