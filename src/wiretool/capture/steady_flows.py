@@ -111,7 +111,7 @@ class SteadyFlows:
         self._of_flow["isn"][indices] = np.where(are_known[:, None], (seqs - 1) & 0xFFFF_FFFF, NO_SYN)
         self._of_flow["seq"][indices] = seqs
         self._of_flow["offset"][indices], self._of_flow["is_plain"][indices] = 0, True
-        self._of_slot[slots] = [(0, each.last_ns, each.is_understood) for each in connections]
+        self._of_slot[slots] = np.zeros((), _CONNECTION)
         for slot, key, connection in zip(slots.tolist(), keys, connections, strict=True):
             self._connections[slot], self._keys[slot] = connection, key
             self._index_of[key], self._index_of[way_back(key)] = 2 * slot, 2 * slot + 1
