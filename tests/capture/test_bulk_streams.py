@@ -40,7 +40,7 @@ def by_connection(items: Sequence[Item]) -> Told:
 def items_of_runs(raw: bytes, pauses: Iterator[int]) -> list[Item]:
     """Of all tables, read with a pause after so many rows each; at a pause, no row behind it was given out."""
     recent = RecentRuns()
-    streams = BulkStreams(Streams((12345,), recent), recent, lambda *_: True)
+    streams = BulkStreams(Streams((12345,), recent), recent, lambda *_: True, lambda key: True)
     out: list[Item] = []
     for table in read_segment_tables(read_packet_tables([BytesIO(raw)])):
         streams.pause = next(pauses, NEVER)
@@ -76,6 +76,16 @@ def items_one_by_one(raw: bytes) -> list[Item]:
 def test_items_of_any_segments(troubles: frozenset[str], harms: frozenset[str], seed: int, count: int) -> None:
     spoken = [Spoken("pravega", troubles=troubles), Spoken("foreign", acks=True, troubles=troubles, wraps=True)]
     raw = pcap_bytes(packets_made(spoken, harms, seed))
+    with table_packets(count):
+        told = by_connection(items_of_runs(raw, repeat(NEVER)))
+        assert told == by_connection(items_one_by_one(raw))
+        assert told == by_connection(items_of_runs(raw, cycle([1, 40, 7])))
+
+
+@given(st.integers(0, 200), st.integers(0, 1000), st.sampled_from([13, 29, 65_536]), st.booleans())
+def test_items_of_connections_in_mid_stream(first: int, seed: int, count: int, acks: bool) -> None:
+    spoken = [Spoken("pravega", each=each, acks=acks, mtu=mtu) for each in (1, 3) for mtu in (60, 1460)]
+    raw = pcap_bytes(packets_made(spoken, frozenset(), seed)[first:])
     with table_packets(count):
         told = by_connection(items_of_runs(raw, repeat(NEVER)))
         assert told == by_connection(items_one_by_one(raw))
