@@ -20,12 +20,12 @@ from wiretool.capture.files import read_packets
 from wiretool.capture.items import End, Item
 from wiretool.capture.layers import read_segments
 from wiretool.capture.merging import read_packet_tables
+from wiretool.capture.new_connections import NewConnections
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import Run
 from wiretool.capture.segments import read_segment_tables
 from wiretool.capture.streams import Streams
-from wiretool.capture.whole_connections import NewConnections
 
 Told = dict[int, list[tuple[object, ...]]]
 

@@ -14,11 +14,11 @@ from wiretool.capture.bulk_streams import BulkStreams, Fed, Pause
 from wiretool.capture.flows import Flow
 from wiretool.capture.items import End
 from wiretool.capture.merging import read_packet_tables
+from wiretool.capture.new_connections import NewConnections
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.segments import read_segment_tables
 from wiretool.capture.streams import Streams
-from wiretool.capture.whole_connections import NewConnections
 
 COUNT = 20
 RAW = pcap_bytes(packets_made([Spoken("pravega")] * COUNT, frozenset(), seed=1, frames=8))

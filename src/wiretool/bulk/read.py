@@ -16,23 +16,23 @@ from wiretool import limits
 from wiretool.batches.batch import Batch
 from wiretool.bulk.final_numbers import batch_of
 from wiretool.bulk.middle_reading import read_together
+from wiretool.bulk.new_reading import read_new_connections
 from wiretool.bulk.numbering import PACKET_SHIFT, Numbers
 from wiretool.bulk.pace import Pace, in_parts
 from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.plain_reading import read_plain_segments
 from wiretool.bulk.steady_watches import SteadyWatches
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
-from wiretool.bulk.whole_reading import read_new_connections
 from wiretool.capture.bulk_streams import NEVER, BulkStreams, Fed, Pause, are_many
 from wiretool.capture.items import Connection, Data, End, Item, Side
 from wiretool.capture.layers import Segment
 from wiretool.capture.merging import read_packet_tables
+from wiretool.capture.new_connections import NewConnections
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import Run
 from wiretool.capture.segments import SegmentTable, read_segment_tables
 from wiretool.capture.streams import Streams
-from wiretool.capture.whole_connections import NewConnections
 from wiretool.codec.columns import Flags, Integers
 from wiretool.dissect import Connections, Source, note_text, paths_of
 from wiretool.errors import CaptureError

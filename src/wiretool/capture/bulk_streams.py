@@ -19,6 +19,7 @@ from wiretool.capture.handshakes import IsStart, is_never_start
 from wiretool.capture.items import Connection, Data, Finding, Item, Side
 from wiretool.capture.layers import ACK, Segment
 from wiretool.capture.middle_starts import IsExpected, is_never_expected
+from wiretool.capture.new_connections import NewConnections
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.plain_segments import PlainSegmentScan, has_room, pairs_of
 from wiretool.capture.recent import RecentRuns
@@ -26,7 +27,6 @@ from wiretool.capture.runs import NO_RUN, RUN_SEGMENTS_MIN, Run, SideRun
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.steady_flows import SteadyFlows
 from wiretool.capture.streams import Streams
-from wiretool.capture.whole_connections import NewConnections
 from wiretool.codec.columns import Flags, Integers
 
 #: Flags of a segment that does more than carry bytes: all but PSH and those of congestion.

@@ -11,11 +11,11 @@ from wiretool.capture.flows import Flow, distance
 from wiretool.capture.handshakes import Handshakes, IsStart
 from wiretool.capture.items import Connection, End
 from wiretool.capture.middle_starts import IsExpected, MiddleStarts, is_never_expected
+from wiretool.capture.new_connections import NewConnections, NewConnectionScan
 from wiretool.capture.plain_runs import ClosedConnections, Fins, PlainSegments
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.steady_flows import SteadyFlows
 from wiretool.capture.streams import Streams
-from wiretool.capture.whole_connections import NewConnections, NewConnectionScan
 from wiretool.codec.columns import Flags, Integers, begins_of
 
 #: Flags of a segment that does more than carry bytes: all but PSH and those of congestion.

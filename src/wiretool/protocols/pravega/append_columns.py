@@ -13,12 +13,12 @@ from wiretool.protocols.conversation import Conversation
 from wiretool.protocols.pravega.bulk_blocks import ACK, BLOCK, CATALOGUE, END, join_blocks
 from wiretool.protocols.pravega.bulk_kinds import Kinds
 from wiretool.protocols.pravega.bulk_turns import TurnReader
+from wiretool.protocols.pravega.first_frames import FirstReading, find_writers
 from wiretool.protocols.pravega.framing import HEADER_BYTES
 from wiretool.protocols.pravega.group_builder import GroupBuilder
 from wiretool.protocols.pravega.open_writers import NewWriters, OpenWriters
 from wiretool.protocols.pravega.sent_appends import Appends, Half, falls
 from wiretool.protocols.pravega.session import PravegaConversation
-from wiretool.protocols.pravega.whole_columns import FirstReading, find_writers
 
 #: By code, False at the end for SLOW.
 _IS_READ = np.isin(np.arange(len(CATALOGUE.classes) + 1), (BLOCK, END, ACK))

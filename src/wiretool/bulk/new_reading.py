@@ -1,5 +1,6 @@
 """Reads the first frames of connections that begin in a table, without a watch for each. Many end there, too."""
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,10 +13,11 @@ from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.placing import PlacedFrames
 from wiretool.bulk.steady_watches import SteadyWatches
 from wiretool.bulk.watch import EndedBulkWatch
+from wiretool.capture.new_connections import NewConnections
 from wiretool.capture.plain_runs import PlainSegments
-from wiretool.capture.whole_connections import NewConnections
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.hops import FrameBoundaries
+from wiretool.codec.message import Side
 from wiretool.codec.resync import RIVAL_FRAMES
 from wiretool.dissect import Connections
 from wiretool.ledger import ConnectionAccount
@@ -39,24 +41,18 @@ def read_new_connections(
     `steady` takes over those that go on.
     """
     plain = new.plain
-    kinds = _kinds(plain, connections)
-    is_left = np.ones(len(kinds), np.bool_)
-    for kind in {(each.protocol.name, each.is_middle): each for each in kinds if each is not None}.values():
-        columns = columns_of(kind.protocol.name)
-        is_mine = [
-            each is not None and each.is_middle is kind.is_middle and each.protocol is kind.protocol for each in kinds
-        ]
-        indices = np.flatnonzero(np.array(is_mine, np.bool_))
+    is_left = np.ones(len(plain.connections), np.bool_)
+    for protocol, is_middle, members in _by_protocol(plain, connections):
+        columns, indices = columns_of(protocol.name), np.array(members, np.int64)
         found = None if columns is None else _find_frames(columns, new, indices, pace)
         if columns is None or found is None:
             continue
         frames, owner, count = found.placed.frames, found.placed.owner, len(indices)
-        if kind.is_middle:
+        if is_middle:
             read = columns.read_middle(frames, owner, count, _in_first_payloads(columns, found))
         else:
             read = columns.read_new(frames, owner, count)
         is_read = read.is_read & found.is_complete & (read.may_go_on | ~new.goes_on[indices])
-        protocol = kind.protocol
         accounts = _open_accounts(protocol, found, is_read, new, connections, numbers)
         _go_on(columns, found, is_read, read, new, accounts, steady)
         _add_output(protocol, found, is_read, read, plain, output)
@@ -64,11 +60,12 @@ def read_new_connections(
     return new.segments(is_left)
 
 
-class _Kind(NamedTuple):
-    """The protocol of a connection, and whether its beginning is missing."""
+class _Members(NamedTuple):
+    """The indices of connections of a protocol; `is_middle`: their beginning is missing."""
 
     protocol: Protocol
     is_middle: bool
+    indices: list[int]
 
 
 class _FoundFrames(NamedTuple):
@@ -85,25 +82,40 @@ class _FoundFrames(NamedTuple):
     is_complete: Flags
 
 
-def _kinds(plain: PlainSegments, connections: Connections) -> list[_Kind | None]:
-    """Return the protocol that the first payload of each connection proves, or may prove in its middle."""
-    found: list[_Kind | None] = []
+def _by_protocol(plain: PlainSegments, connections: Connections) -> Iterable[_Members]:
+    """Return the connections by the protocol that the first payload proves, or may prove in mid-stream."""
+    found: dict[tuple[str, bool], _Members] = {}
     others: dict[tuple[str, ...], list[Conversation]] = {}
-    for connection, (row, is_server) in zip(plain.connections, plain.first_rows(), strict=True):
+    rows = zip(plain.connections, plain.first_rows(), strict=True)
+    for index, (connection, (row, is_server)) in enumerate(rows):
         ports, side = (connection.client_port, connection.server_port), SIDES[is_server]
         data = plain.table.payload(row)
         if connection.opened:
             protocol = connections.protocol_of_start(*ports, side, data)
-            found.append(None if protocol is None else _Kind(protocol, False))
-            continue
-        expected = connections.expected_on(*ports)
-        names = tuple(each.name for each in expected)
-        if names not in others:
-            others[names] = [each.open(False) for each in expected[1:]]
-        columns = columns_of(names[0]) if names else None
-        is_mine = columns is not None and columns.middle_header_bytes > 0 and are_refused(others[names], side, data)
-        found.append(_Kind(expected[0], True) if is_mine else None)
-    return found
+        else:
+            protocol = _expected_in_middle(connections.expected_on(*ports), others, side, data)
+        if protocol is not None:
+            members = _Members(protocol, not connection.opened, [])
+            found.setdefault((protocol.name, members.is_middle), members).indices.append(index)
+    return found.values()
+
+
+def _expected_in_middle(
+    expected: Sequence[Protocol], others: dict[tuple[str, ...], list[Conversation]], side: Side, data: bytes
+) -> Protocol | None:
+    """Return the first protocol that is expected, if it is read in mid-stream, and no other one fits.
+
+    `others` keeps new conversations of the other protocols, by their names.
+    """
+    if not expected:
+        return None
+    first, columns = expected[0], columns_of(expected[0].name)
+    if columns is None or not columns.middle_header_bytes:
+        return None
+    names = tuple(each.name for each in expected[1:])
+    if names not in others:
+        others[names] = [each.open(False) for each in expected[1:]]
+    return first if are_refused(others[names], side, data) else None
 
 
 def _in_first_payloads(columns: ProtocolColumns, found: _FoundFrames) -> Flags:
