@@ -96,7 +96,9 @@ def readings(saids: Sequence[Sequence[Said]], seed: int = 1, *, is_whole: bool =
             assert rest == [expected.append, expected.events, expected.left_over]
             assert not expected.defects
         if index in talks:
-            assert state_of(talks[index]) == state_of(alone)
+            talk = talks[index]
+            assert isinstance(talk, PravegaConversation)
+            assert state_of(talk) == state_of(alone)
     return is_read
 
 
