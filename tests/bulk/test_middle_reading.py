@@ -32,3 +32,12 @@ def test_first_frames_of_many_connections_are_columns(count: int) -> None:
         sum(each) for each in zip(*((len(batch.records), batch.count) for batch in batches), strict=True)
     )
     assert records == frames if count < CONNECTIONS_MIN else records < 0.2 * frames
+
+
+def test_long_first_runs_of_many_connections_are_read_together() -> None:
+    spoken = Spoken("pravega", each=20, mtu=1_000, begin=False, end="")
+    runs = {
+        count: sum(len(batch.runs) for batch in batches_of(raw_of([spoken] * count, 600), 1 << 22))
+        for count in (12, 24)
+    }
+    assert all(found <= count + 1 for count, found in runs.items())

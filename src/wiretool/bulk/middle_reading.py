@@ -24,10 +24,10 @@ CONNECTIONS_MIN = 8
 def read_together(
     watches: Collection[BulkWatch], table: SegmentTable, numbers: Numbers, pace: Pace, output: PendingOutput
 ) -> None:
-    """Read the deferred runs of watches that are short and in step; the others stay deferred."""
+    """Read the deferred runs of watches that are in step; the others stay deferred."""
     if len(watches) < CONNECTIONS_MIN:
         return
-    runs = [run for watch in watches if (run := watch.take_short_run(table)) is not None]
+    runs = [run for watch in watches if (run := watch.take_run(table)) is not None]
     left = runs
     if len(runs) >= CONNECTIONS_MIN:
         steady, plain = SteadyWatches(), _segments(table, runs)

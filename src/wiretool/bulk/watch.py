@@ -220,18 +220,13 @@ class BulkWatch(LentWatch):
         self._note_understood()
         return True
 
-    def take_short_run(self, table: SegmentTable) -> Run | None:
-        """Return the deferred bytes, which the caller then reads, if they are one short run of the table, in step.
-
-        Longer runs are read in columns of their own.
-        """
+    def take_run(self, table: SegmentTable) -> Run | None:
+        """Return the deferred bytes, which the caller then reads, if they are one run of the table, in step."""
         runs = self._runs_of(table)
         if len(runs) != 1 or self._late_ends or self._bulk is None or self._bulk.together is None:
             return None
         (run,) = runs
         if run.table is not table:
-            return None
-        if len(run.client.rows) + len(run.server.rows) >= RUN_SEGMENTS_MIN:
             return None
         if not self._may_pass({side: run.side(side).size for side in SIDES}):
             return None

@@ -15,7 +15,7 @@ from wiretool.codec.json_text import json_text
 from wiretool.codec.types import uuid_text
 from wiretool.protocols.bulk import NO_REPLY, Group
 from wiretool.records import Record
-from wiretool.sinks.arrow.arrays import coded_of
+from wiretool.sinks.arrow.arrays import coded_of, distinct_uuids
 from wiretool.sinks.arrow.leaves import CODED, plain, whole
 
 #: The values of an append that have a column, as the protocols name them: Pravega's, and the draft's.
@@ -69,13 +69,23 @@ class Gathered:
 
     # -- what comes in -------------------------------------------------------------------------------------------------
 
-    def add_group(self, run: FrameRun, group: Group) -> None:
-        """The frames of a group."""
+    def add_run(self, run: FrameRun) -> None:
+        """The frames of a run, group by group."""
+        connections = run.numbers_of_connections()
+        ends = {
+            name: np.array([self._code(name, getattr(each, name)) for each in run.connections], np.int32)
+            for name in ("client", "server")
+        }
+        for group in run.groups:
+            self._add_group(run, group, connections, ends)
+
+    def _add_group(self, run: FrameRun, group: Group, connections: Integers, ends: Mapping[str, Codes]) -> None:
+        """The frames of a group; `connections` is by frame of the run, codes of `ends` by connection of the run."""
         rows, frames = group.rows, run.frames
         starts = frames.starts[rows]
         self._always("n", frames.numbers[rows])
         self._always("time_ns", run.times[rows])
-        self._always("connection", run.numbers_of_connections(rows))
+        self._always("connection", connections[rows])
         self._always("first_packet", run.first_packets[rows])
         self._always("last_packet", run.last_packets[rows])
         self._always("offset", run.offsets[rows])
@@ -87,9 +97,9 @@ class Gathered:
         ):
             # One value for all rows: no memory is filled with it yet.
             self._put_codes(name, np.broadcast_to(np.int32(self._code(name, text or None)), len(rows)))
-        for name in ("client", "server"):
-            ends = np.array([self._code(name, getattr(each, name)) for each in run.connections], np.int32)
-            self._put_codes(name, ends[run.connection_of[rows]] if len(ends) > 1 else np.broadcast_to(ends, len(rows)))
+        owner = run.connection_of[rows]
+        for name, codes in ends.items():
+            self._put_codes(name, codes[owner] if len(codes) > 1 else np.broadcast_to(codes, len(rows)))
         sides = np.array([self._code("side", "client"), self._code("side", "server")], np.int32)
         self._put_codes("side", sides[frames.is_server[rows].astype(np.int64)])
         if group.reply_to is not None:
@@ -177,10 +187,8 @@ class Gathered:
             codes: Codes = table[column.codes]
             return codes
         if isinstance(column, Uuids):
-            halves = np.ascontiguousarray(column.raw).view(np.int64)
-            begins = np.flatnonzero(np.append(True, (halves[1:] != halves[:-1]).any(1))[: len(halves)])
-            codes = np.array([self._code(name, uuid_text(column.raw[row].tobytes())) for row in begins], np.int32)
-            return np.repeat(codes, np.diff(begins, append=len(halves)))
+            kinds, indices = distinct_uuids(column.raw)
+            return np.array([self._code(name, uuid_text(each.tobytes())) for each in kinds], np.int32)[indices]
         return np.array([self._code(name, value) for value in values_of(column, data)], np.int32)
 
     # -- what comes out ------------------------------------------------------------------------------------------------
@@ -261,8 +269,7 @@ def frame_table(batch: Batch) -> pa.Table:
     """One row for each record of a batch, in order; there is at least one."""
     gathered = Gathered()
     for run in batch.runs:
-        for group in run.groups:
-            gathered.add_group(run, group)
+        gathered.add_run(run)
     if batch.records:
         gathered.add_records(batch.records)
     return gathered.table()
