@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from wiretool.codec.columns import Bytes, Integers
 
-#: An odd number with bits in all places: of two UUIDs that differ the sum of one half times it and the other differs.
+#: A factor with bits in all places: half a UUID times it, plus the other half, is nearly always unique to the UUID.
 _MIXER = np.int64(0x1E37_79B9_7F4A_7C15)
 
 

@@ -226,7 +226,7 @@ class Gathered:
         return codes
 
     def _placed(self, parts: Sequence[tuple[int, Any]], kind: Any = np.int64, missing: int = 0) -> Any:
-        """The values of all stretches in order, `missing` where no stretch has one."""
+        """The values of all parts in order, `missing` where none has one."""
         is_whole = sum(len(values) for _, values in parts) == self._count
         out = np.empty(self._count, kind) if is_whole else np.full(self._count, missing, kind)
         for at, values in parts:
@@ -247,9 +247,9 @@ def _places_of(numbers: Integers) -> Integers | None:
     """Return the place of each number among all of them in order; None where they are in order."""
     if (numbers[1:] > numbers[:-1]).all():
         return None
-    first = numbers.min()
-    if numbers.max() - first + 1 == len(numbers):  # as in every batch of which no record was filtered out
-        return numbers - first
+    places: Integers = numbers - numbers.min()
+    if places.max() + 1 == len(numbers):  # as in every batch of which no record was filtered out
+        return places
     places = np.empty(len(numbers), np.int64)
     places[np.argsort(numbers, kind="stable")] = np.arange(len(numbers))
     return places
