@@ -163,7 +163,7 @@ class Connections:
         account = self.open_account(connection)
         watch = connection.reader = self._kind(
             connection,
-            forced=self.forced or self._forced_by_port(connection.client_port, connection.server_port),
+            forced=self._forced_on(connection.client_port, connection.server_port),
             expected=expected_on(connection.server_port),
             every=_EVERY,
             account=account,
@@ -206,13 +206,17 @@ class Connections:
 
     def protocol_of_start(self, client_port: int, server_port: int, side: Side, data: bytes) -> Protocol | None:
         """Return the protocol that the first payload of a connection proves, if `recognise` need not tell."""
-        forced = self.forced or self._forced_by_port(client_port, server_port)
-        expected, every = ((forced,), ()) if forced else (expected_on(server_port), _EVERY)
-        return protocol_of_start(side, data, expected, every)
+        every = () if self._forced_on(client_port, server_port) else _EVERY
+        return protocol_of_start(side, data, self.expected_on(client_port, server_port), every)
 
-    def _forced_by_port(self, client_port: int, server_port: int) -> Protocol | None:
-        """Return the protocol that the caller named for a port of a connection."""
-        return self._ports.get(server_port) or self._ports.get(client_port)
+    def expected_on(self, client_port: int, server_port: int) -> Sequence[Protocol]:
+        """Return the protocols that are expected on a connection."""
+        forced = self._forced_on(client_port, server_port)
+        return (forced,) if forced else expected_on(server_port)
+
+    def _forced_on(self, client_port: int, server_port: int) -> Protocol | None:
+        """Return the protocol that the caller named, for all connections or for a port of this one."""
+        return self.forced or self._ports.get(server_port) or self._ports.get(client_port)
 
 
 def note_text(connection: Connection, text: str, *, has_number: bool) -> str:

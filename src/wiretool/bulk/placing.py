@@ -1,6 +1,7 @@
-"""Frames of both sides of a connection, put in the order in which they are told."""
+"""Frames of both sides of a connection, put in the order in which they are emitted."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -27,8 +28,8 @@ class SideFrames(NamedTuple):
     piece_ends: Integers
     packets: Integers
     times: Integers
-    #: The packet at which each piece is told, if it completes a frame.
-    told: Integers
+    #: The packet at which each piece is emitted, if it completes a frame.
+    emitted_at: Integers
 
     @property
     def ends(self) -> Integers:
@@ -49,7 +50,7 @@ class Brought(NamedTuple):
     base: Integers
     first_frames: Integers
     counts: Integers
-    told: Integers
+    emitted_at: Integers
     packets: Integers
     times: Integers
     low: Integers
@@ -93,8 +94,8 @@ def merged(data: bytes, sides: Sequence[SideFrames], taken: Numbers) -> PlacedFr
 
 def in_order(data: bytes, pieces: Brought, starts: Integers, ends: Integers, taken: Numbers) -> PlacedFrames:
     """Return the frames with these starts and ends in the order of their records."""
-    # What a piece completed is told together, so it is enough to put these in order.
-    order = np.argsort(pieces.told, kind="stable")
+    # What a piece completed is emitted together, so it is enough to put these in order.
+    order = _order_of(pieces)
     pieces = Brought._make(column[order] for column in pieces)
     stretches = np.cumsum(pieces.counts) - pieces.counts
     frames = items_of(pieces.first_frames, pieces.counts)
@@ -108,18 +109,29 @@ def in_order(data: bytes, pieces: Brought, starts: Integers, ends: Integers, tak
     times[stretches] = pieces.latest
     numbers = _numbers_of(pieces, stretches, taken)
     owner = np.repeat(pieces.owner, pieces.counts)
-    frames_told = Frames(data, starts, ends, is_server, numbers)
-    return PlacedFrames(frames_told, offsets, first, last, times, owner, stretches)
+    emitted = Frames(data, starts, ends, is_server, numbers)
+    return PlacedFrames(emitted, offsets, first, last, times, owner, stretches)
+
+
+def _order_of(pieces: Brought) -> Integers:
+    """Return the order in which pieces are emitted: those of one packet by when they came, each flow in its order."""
+    if (pieces.emitted_at == pieces.packets).all():
+        return np.argsort(pieces.emitted_at, kind="stable")
+    came = pieces.packets.copy()
+    flows = begins_of(2 * pieces.owner + pieces.is_server)
+    for start, stop in pairwise([*flows.tolist(), len(came)]):
+        np.maximum.accumulate(came[start:stop], out=came[start:stop])
+    return np.lexsort((came, pieces.emitted_at))
 
 
 def _numbers_of(pieces: Brought, stretches: Integers, taken: Numbers) -> Integers:
-    """The numbers of frames in order: those that are told at one packet have a rank each."""
-    if not len(pieces.told):
+    """The numbers of frames in order: those that are emitted at one packet have a rank each."""
+    if not len(pieces.emitted_at):
         return _NONE
-    begins = begins_of(pieces.told)
+    begins = begins_of(pieces.emitted_at)
     counts = np.diff(begins, append=len(stretches))
-    base = (pieces.told << PACKET_SHIFT) - np.repeat(stretches[begins] << RANK_SHIFT, counts)
-    packets = pieces.told[begins]
+    base = (pieces.emitted_at << PACKET_SHIFT) - np.repeat(stretches[begins] << RANK_SHIFT, counts)
+    packets = pieces.emitted_at[begins]
     for packet in taken.begun(int(packets[0]), int(packets[-1])):
         at = int(np.searchsorted(packets, packet))
         if packets[at] == packet:
@@ -132,7 +144,7 @@ def _numbers_of(pieces: Brought, stretches: Integers, taken: Numbers) -> Integer
 
 def _brought_by(each: SideFrames, before: int) -> Brought:
     """The pieces that completed frames; `before` those of this side are so many others."""
-    pieces = Pieces(each.piece_ends, each.packets, each.times, each.told)
+    pieces = Pieces(each.piece_ends, each.packets, each.times, each.emitted_at)
     of_side = np.array([each.side == "server"]), np.zeros(1, np.int64), np.array([each.offset - each.start])
     return brought(pieces, np.zeros(len(each.packets), np.int64), *of_side, each.hops.starts, each.ends, before)
 
@@ -143,7 +155,7 @@ class Pieces(NamedTuple):
     ends: Integers
     packets: Integers
     times: Integers
-    told: Integers
+    emitted_at: Integers
 
 
 def brought(
@@ -177,7 +189,7 @@ def brought(
         high[several] = _each_other(np.maximum, pieces.packets, bounds)
         latest[several] = _each_other(np.maximum, pieces.times, bounds)
     of_stream = is_server[streams], owner[streams], base[streams]
-    return Brought(*of_stream, frames + before, counts, pieces.told[rows], packets, times, low, high, latest)
+    return Brought(*of_stream, frames + before, counts, pieces.emitted_at[rows], packets, times, low, high, latest)
 
 
 def _each_other(function: np.ufunc, values: Integers, bounds: Integers) -> Integers:

@@ -8,6 +8,7 @@ import numpy as np
 
 from wiretool import limits
 from wiretool.batches.batch import FrameRun
+from wiretool.bulk.beginnings import NO_BEGINNINGS, Beginnings, begin
 from wiretool.bulk.late import Late
 from wiretool.bulk.numbering import Numbers
 from wiretool.bulk.pace import TINY_BYTES, Pace
@@ -21,7 +22,6 @@ from wiretool.capture.runs import Run
 from wiretool.codec.columns import Flags, Integers, items_of
 from wiretool.codec.hops import FrameBoundaries
 from wiretool.protocols.bulk import Frames, ProtocolColumns, SteadyReader
-from wiretool.watch import SIDES
 
 
 class _Flows(NamedTuple):
@@ -70,7 +70,7 @@ def read_plain_segments(
     """
     if not len(plain.rows):
         return []
-    _take_over(plain, steady, watch_of)
+    plain, beginnings = _take_over(plain, steady, watch_of)
     reader_of, readers = steady.readers(plain.slots)
     is_read = reader_of >= 0
     flows = 2 * plain.slots[plain.connection_of] + plain.is_server
@@ -87,30 +87,37 @@ def read_plain_segments(
     for each in found:
         is_read[each.indices] = _read(plain, each, steady, numbers, output)
     steady.release(plain.slots[~is_read])
+    beginnings.settle(is_read)
+    is_read[list(beginnings.holding)] = True
     return [plain.run(index) for index in np.flatnonzero(~is_read).tolist()]
 
 
 def _take_over(
     plain: PlainSegments, steady: SteadyWatches, watch_of: Callable[[Connection], BulkWatch | EndedBulkWatch]
-) -> None:
-    """Have those connections taken over that can be read together."""
+) -> tuple[PlainSegments, Beginnings]:
+    """Have those connections taken over that can be read together; return when the frames of all are emitted."""
     others = np.flatnonzero(steady.readers(plain.slots)[0] < 0).tolist()
     if not others:
-        return
+        return plain, NO_BEGINNINGS
+    watches = {index: _watch(watch_of, plain.connections[index]) for index in others}
+    new = {index: watch for index, watch in watches.items() if not watch.is_settled}
+    plain, beginnings = begin(plain, new) if new else (plain, NO_BEGINNINGS)
     sizes = np.zeros((len(plain.connections), 2), np.int64)
     sizes[plain.connection_of, plain.is_server.astype(np.int64)] = plain.sizes
-    firsts, found = plain.first_rows(), list[tuple[int, BulkWatch, ProtocolColumns]]()
-    for index in others:
-        watch = watch_of(plain.connections[index])
-        assert isinstance(watch, BulkWatch), "a plain connection has not ended"
-        if not watch.has_begun:
-            row, is_server = firsts[index]
-            watch.begin(SIDES[is_server], plain.table.payload(row))
+    found = list[tuple[int, BulkWatch, ProtocolColumns]]()
+    for index, watch in watches.items():
         columns = watch.columns(sizes[index].tolist())
         if columns is not None:
             found.append((int(plain.slots[index]), watch, columns))
     if found:
         steady.take_over(*zip(*found, strict=True))
+    return plain, beginnings
+
+
+def _watch(watch_of: Callable[[Connection], BulkWatch | EndedBulkWatch], connection: Connection) -> BulkWatch:
+    watch = watch_of(connection)
+    assert isinstance(watch, BulkWatch), "a plain connection has not ended"
+    return watch
 
 
 def _find_frames(reader: SteadyReader, plain: PlainSegments, indices: Integers, steady: SteadyWatches) -> _Found:
@@ -170,6 +177,9 @@ def _join_flows(plain: PlainSegments, indices: Integers, steady: SteadyWatches) 
     offsets = steady.offsets(flows)
     if len(marks.flows):
         pieces, flow_of = _with_marks(pieces, flow_of, marks, begins - offsets)
+    if plain.emitted_from is not None:
+        emitted_from = plain.emitted_from[indices[owner[flow_of]]]
+        pieces = pieces._replace(emitted_at=np.maximum(pieces.emitted_at, emitted_from))
     rests = {at: steady.rest(int(flows[at])) for at in np.flatnonzero(held).tolist()}
     data = b"".join(_parts(plain, rows, rests, np.cumsum(counts) - counts))
     return data, _Flows(slots, flows, owner, is_server, new, begins, stops, offsets, pieces, flow_of)

@@ -20,6 +20,7 @@ from wiretool.bulk.numbering import PACKET_SHIFT, Numbers
 from wiretool.bulk.pace import Pace, in_parts
 from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.plain_reading import read_plain_segments
+from wiretool.bulk.starts import can_recognise
 from wiretool.bulk.steady_watches import SteadyWatches
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.bulk.whole_reading import read_whole_connections
@@ -349,8 +350,10 @@ class BulkDissector:
         return isinstance(watch, BulkWatch) and watch.is_single
 
     def _is_start(self, key: bytes, side: Side, data: bytes) -> bool:
-        """Return whether a first payload proves a protocol whose connections are read together."""
+        """Return whether a first payload, or some first ones, prove a protocol whose connections are read together."""
         ports = int.from_bytes(key[-4:-2], "big"), int.from_bytes(key[-2:], "big")
+        if can_recognise(self._connections.expected_on(*ports)):
+            return True
         protocol = self._connections.protocol_of_start(*ports, side, data)
         return protocol is not None and columns_of(protocol.name) is not None
 

@@ -32,6 +32,8 @@ class PlainSegments(NamedTuple):
     ends: Sequence[End] = ()
     #: By row of the table the packet at which its frames are emitted, where that is not its own for all.
     emitted_at: Integers | None = None
+    #: By connection the packet at which its first frames are emitted at the earliest.
+    emitted_from: Integers | None = None
 
     @property
     def sizes(self) -> Integers:
@@ -56,6 +58,16 @@ class PlainSegments(NamedTuple):
         order = np.lexsort((rows, self.connection_of))
         firsts = order[begins_of(self.connection_of[order])]
         return list(zip(rows[firsts].tolist(), self.is_server[firsts].tolist(), strict=True))
+
+    def with_flows(self, wanted: Integers) -> "PlainSegments":
+        """Return them with these flows, of which some may have no segments; flow `2 * index` is a client's."""
+        flows = 2 * self.connection_of + self.is_server
+        every = np.union1d(flows, wanted)
+        places = np.searchsorted(every, flows)
+        counts, offsets = np.zeros((2, len(every)), np.int64)
+        counts[places], offsets[places] = np.diff(self.bounds), self.offsets
+        bounds = np.append(0, np.cumsum(counts))
+        return self._replace(bounds=bounds, offsets=offsets, connection_of=every >> 1, is_server=every & 1 == 1)
 
     def only(self, wanted: Flags) -> "PlainSegments":
         """Return the segments of some of the connections, without the ends of their flows."""

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,8 +12,8 @@ from wiretool.codec.hops import FrameBoundaries, Hops, Prefix, find_boundaries
 from wiretool.codec.message import Message, Side
 from wiretool.protocols.conversation import Conversation
 
-#: In a column of `reply_to`: it answers nothing.
-NO_REPLY = -1
+#: In a column of `reply_to`: it answers nothing. In a column of trust: only the conversation knows.
+NO_REPLY, UNSURE = -1, -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +111,22 @@ class Group:
         )
 
 
+class Weights(NamedTuple):
+    """Trust in frames, each by a conversation that has read the earlier ones; and whether that is decided then.
+
+    `trial` returns a conversation that has learned from the frames of the connection with an index.
+    """
+
+    trust: Integers
+    is_decided: Flags
+    trial: Callable[[int], Conversation | None] = lambda index: None
+
+
 class ProtocolColumns(ABC):
     """Reads frames of many conversations of a protocol at once."""
+
+    #: Whether it can weigh the first frames of connections.
+    can_weigh = False
 
     #: Whether messages may be packed, so that `expanded_bytes` has to be asked.
     may_expand = False
@@ -149,6 +164,10 @@ class ProtocolColumns(ABC):
         called with all conversations that may have such rows.
         """
         return [], np.zeros(len(conversations), np.bool_)
+
+    def weigh(self, frames: Frames, owner: Integers) -> Weights:
+        """Return how well the first frames of connections fit; frame i is of connection `owner[i]`, which ascend."""
+        return Weights(np.full(len(owner), UNSURE), np.zeros(len(owner), np.bool_))
 
     def read_whole(self, frames: Frames, owner: Integers, count: int) -> tuple[Sequence[Group], Flags]:
         """Return the same of connections whose frames are all here, of `count` of them; conversations are not made.
