@@ -179,7 +179,12 @@ def test_beginnings_that_are_not_read_together_are_recognised_again(
     rows = by_rows(BytesIO(raw))
     forgotten: list[BulkWatch] = []
     forget = BulkWatch.forget_beginning
-    monkeypatch.setattr(BulkWatch, "forget_beginning", lambda each: (forget(each), forgotten.append(each)))
+
+    def note(each: BulkWatch) -> None:
+        forgotten.append(each)
+        forget(each)
+
+    monkeypatch.setattr(BulkWatch, "forget_beginning", note)
     monkeypatch.setattr(Pace, "is_much", lambda pace, counts: bool([*counts]))
     with table_packets(packets):
         assert_equal(by_columns(BytesIO(raw)), rows)

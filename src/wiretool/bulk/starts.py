@@ -3,7 +3,7 @@
 Only what is certain is decided here: one protocol fits, and none of the other expected ones does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +18,8 @@ from wiretool.protocols.bulks import columns_of
 from wiretool.protocols.conversation import Conversation, Protocol
 from wiretool.protocols.recognise import POINTS_SURE, is_never_foreign
 
-#: Segments of a connection that are looked at.
-SEGMENTS_MAX = 8
+#: Segments of a connection that are looked at: first so many, which are enough as a rule, then more.
+SEGMENTS_FEW, SEGMENTS_MAX = 3, 8
 
 
 class Start(NamedTuple):
@@ -89,12 +89,29 @@ def find_starts(
     plain: PlainSegments, indices: Sequence[int], watches: Sequence[BulkWatch], expected: Sequence[Protocol]
 ) -> Starts:
     """Find out how the connections with these indices start; `expected` are the protocols of all."""
-    chunks, counts = _first_chunks(plain, indices, [watch.held_items for watch in watches])
-    found = [_weigh(columns, each, chunks) for each in expected if (columns := columns_of(each.name)) is not None]
     starts = Starts({}, {})
+    of_index = dict(zip(indices, watches, strict=True))
+    for most in (SEGMENTS_FEW, SEGMENTS_MAX):
+        if of_index:
+            left = _find_within(most, plain, of_index, expected, starts)
+            of_index = {index: of_index[index] for index in left}
+    return starts
+
+
+def _find_within(
+    most: int,
+    plain: PlainSegments,
+    watches: Mapping[int, BulkWatch],
+    expected: Sequence[Protocol],
+    starts: Starts,
+) -> list[int]:
+    """Add the starts that the first segments of each connection decide, so many at most; return those with more."""
+    indices = list(watches)
+    chunks, counts = _first_chunks(most, plain, indices, [watch.held_items for watch in watches.values()])
+    found = [_weigh(columns, each, chunks) for each in expected if (columns := columns_of(each.name)) is not None]
     is_open = _cannot_be_foreign(chunks, len(indices))
-    held, look_at = np.zeros(len(indices), np.int64), np.array([watch.look_at for watch in watches])
-    for step in range(SEGMENTS_MAX):
+    held, look_at = np.zeros(len(indices), np.int64), np.array([watch.look_at for watch in watches.values()])
+    for step in range(most):
         held += chunks.sizes[:, step]
         is_asked = is_open & (chunks.rows[:, step] >= 0) & (held >= look_at)
         look_at[is_asked] = 2 * held[is_asked]
@@ -108,15 +125,15 @@ def find_starts(
             for index in np.flatnonzero(is_it).tolist():
                 row = int(chunks.rows[index, step])
                 starts.decided[indices[index]] = Start(each.protocol, each.weights.trial(index), row)
-    for index in np.flatnonzero(is_open & (counts <= SEGMENTS_MAX)).tolist():
+    for index in np.flatnonzero(is_open & (counts <= most)).tolist():
         starts.undecided[indices[index]] = int(look_at[index])
-    return starts
+    return [indices[index] for index in np.flatnonzero(is_open & (counts > most)).tolist()]
 
 
 def _first_chunks(
-    plain: PlainSegments, indices: Sequence[int], held: Sequence[Sequence[Data]]
+    most: int, plain: PlainSegments, indices: Sequence[int], held: Sequence[Sequence[Data]]
 ) -> tuple[_Chunks, Integers]:
-    """Return the first segments of connections, those that are held first; and how many segments each has."""
+    """Return the first segments of connections, `most` of each, after those that are held; and how many each has."""
     owner_of = np.full(len(plain.connections), -1)
     owner_of[list(indices)] = np.arange(len(indices))
     flow_of = np.repeat(np.arange(len(plain.connection_of)), np.diff(plain.bounds))
@@ -136,8 +153,8 @@ def _first_chunks(
     counts = np.diff(firsts, append=len(owner))
     numbers = np.empty(len(owner), np.int64)
     numbers[in_turn] = np.arange(len(owner)) - np.repeat(firsts, counts)
-    is_seen = numbers < SEGMENTS_MAX
-    columns = np.full((2, len(indices), SEGMENTS_MAX), -1)
+    is_seen = numbers < most
+    columns = np.full((2, len(indices), most), -1)
     columns[:, owner[is_seen], numbers[is_seen]] = rows[is_seen], sizes[is_seen]
     order = np.lexsort((numbers, sides, owner))
     order = order[is_seen[order]]

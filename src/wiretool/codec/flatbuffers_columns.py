@@ -24,6 +24,7 @@ from wiretool.codec.columns import (
     Spans,
     Sparse,
     Struct,
+    gathered,
     has_high_bytes,
     items_of,
 )
@@ -59,14 +60,10 @@ def read_tables(cls: type[Table], data: bytes, starts: Integers, ends: Integers)
 
 
 def gather(view: Bytes, at: Integers, form: str | np.dtype[Any]) -> NDArray[Any]:
-    """The numbers of a dtype at these places; of one that is not whole there any."""
-    size = np.dtype(form).itemsize
-    if len(view) < size:
-        return np.zeros(len(at), form)
-    every: NDArray[Any] = np.ndarray((len(view) - size + 1,), form, view.data, strides=(1,))
-    if len(at) and (at.min() < 0 or at.max() >= len(every)):
-        at = np.minimum(np.maximum(at, 0), len(every) - 1)
-    return every[at]
+    """Return the numbers of a dtype at these places; of one that is not whole there any."""
+    if len(at) and at.min() < 0:
+        at = np.maximum(at, 0)
+    return gathered(view.data, at, form)
 
 
 class Within(NamedTuple):
