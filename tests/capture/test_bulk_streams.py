@@ -117,7 +117,7 @@ def test_segments_between_those_that_come_again_are_fed() -> None:
 def test_segments_of_connections_without_columns_are_fed_without_a_group(is_single: bool) -> None:
     raw = pcap_bytes(packets_made([Spoken("pravega")], frozenset(), 1))
     recent = RecentRuns()
-    streams = BulkStreams(Streams((12345,), recent), recent, is_single=lambda connection: is_single)
+    streams = BulkStreams(Streams((12345,), recent), recent, is_single=lambda _, each: is_single and each is not None)
     alone = []
     with table_packets(40):
         for table in read_segment_tables(read_packet_tables([BytesIO(raw)])):

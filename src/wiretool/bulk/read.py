@@ -344,14 +344,18 @@ class BulkDissector:
         """Bring the watches of these connections up to date, whose segments may not be plain any more."""
         self._steady.release(slots)
 
-    def _is_single(self, connection: Connection) -> bool:
-        """Return whether the protocol of a connection has no columns."""
-        watch = connection.reader
-        return isinstance(watch, BulkWatch) and watch.is_single
+    def _is_single(self, key: bytes, connection: Connection | None) -> bool:
+        """Return whether the protocol of a connection has no columns, or of a new one each that is expected."""
+        watch = None if connection is None else connection.reader
+        if watch is not None:
+            return isinstance(watch, BulkWatch) and watch.is_single
+        ports = _ports_of(key)
+        expected = self._connections.expected_on(*ports) or self._connections.expected_on(*ports[::-1])
+        return bool(expected) and all(columns_of(protocol.name) is None for protocol in expected)
 
     def _is_start(self, key: bytes, side: Side, data: bytes) -> bool:
         """Return whether a first payload, or some first ones, prove a protocol whose connections are read together."""
-        ports = int.from_bytes(key[-4:-2], "big"), int.from_bytes(key[-2:], "big")
+        ports = _ports_of(key)
         if can_recognise(self._connections.expected_on(*ports)):
             return True
         protocol = self._connections.protocol_of_start(*ports, side, data)
@@ -377,6 +381,11 @@ class BulkDissector:
             self._tell(text)
         self._expanded_bytes = 0
         return batch_of(output, self._numbers)
+
+
+def _ports_of(key: bytes) -> tuple[int, int]:
+    """Return the ports of sender and receiver in the key of a flow."""
+    return int.from_bytes(key[-4:-2], "big"), int.from_bytes(key[-2:], "big")
 
 
 def _tell_nobody(text: str) -> None:

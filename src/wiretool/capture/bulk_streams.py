@@ -149,11 +149,12 @@ class BulkStreams:
         recent: RecentRuns,
         is_start: IsStart = is_never_start,
         leave: Callable[[Integers], None] = lambda slots: None,
-        is_single: Callable[[Connection], bool] = lambda connection: False,
+        is_single: Callable[[bytes, Connection | None], bool] = lambda key, connection: False,
     ) -> None:
         """`leave` is called with the slots of connections before their segments are not plain any more.
 
-        `is_single` returns whether all segments of a connection are read by themselves.
+        `is_single` returns whether all segments of a connection, by the key of a flow, are read by themselves; a new
+        connection is None.
         """
         self._is_start = is_start
         self._streams = streams
@@ -293,8 +294,9 @@ class BulkStreams:
         """Return which of some connections are read segment by segment: their groups would be of no use."""
         are_single = np.zeros(len(is_asked), np.bool_)
         for index in np.flatnonzero(is_asked[scan.pair_of_key]).tolist():
-            flow = self._streams.open_flow(table.keys[index])
-            if flow is not None and self._is_single(flow.connection):
+            key = table.keys[index]
+            flow = self._streams.open_flow(key)
+            if self._is_single(key, None if flow is None else flow.connection):
                 are_single[scan.pair_of_key[index]] = True
         return are_single
 

@@ -63,7 +63,7 @@ def gather(view: Bytes, at: Integers, form: str | np.dtype[Any]) -> NDArray[Any]
     """Return the numbers of a dtype at these places; of one that is not whole there any."""
     if len(at) and at.min() < 0:
         at = np.maximum(at, 0)
-    return gathered(view.data, at, form)
+    return gathered(view, at, form)
 
 
 class Within(NamedTuple):
