@@ -18,14 +18,15 @@ def test_any_number_of_connections_has_the_records_of_rows(seed: int, monkeypatc
     check_seed(seed)
 
 
-def middles(count: int) -> bytes:
+def middles(count: int, protocol: str = "pravega") -> bytes:
     """Return a capture of connections, none with its beginning, and few segments of each."""
-    return raw_of([Spoken("pravega", each=20, mtu=30_000, begin=False, end="")] * count, 40)
+    return raw_of([Spoken(protocol, each=20, mtu=30_000, begin=False, end="")] * count, 40)
 
 
+@pytest.mark.parametrize("protocol", ["pravega", "sbp"])
 @pytest.mark.parametrize("count", [CONNECTIONS_MIN - 1, CONNECTIONS_MIN, 60])
-def test_first_frames_of_many_connections_are_columns(count: int) -> None:
-    raw = middles(count)
+def test_first_frames_of_many_connections_are_columns(count: int, protocol: str) -> None:
+    raw = middles(count, protocol)
     assert_equal(by_columns(BytesIO(raw)), by_rows(BytesIO(raw)))
     batches = batches_of(raw, 65_536)
     records, frames = (

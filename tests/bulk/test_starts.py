@@ -29,6 +29,7 @@ from wiretool.protocols.recognise import Chunk, Verdict, recognise
 from wiretool.protocols.registry import PROTOCOLS, expected_on
 from wiretool.protocols.sbp.framing import encode_frame
 from wiretool.protocols.sbp.messages import PING, SbpFrame
+from wiretool.protocols.sbp.session import SbpConversation
 from wiretool.protocols.sbp_0_1.messages import S1, S2
 from wiretool.protocols.sbp_0_1.session import BatchConversation
 
@@ -199,3 +200,23 @@ def test_no_frame_of_a_new_connection_is_read_by_itself(protocol: str, monkeypat
     batches = batches_of(raw, 65_536)
     assert not asked
     assert not sum(len(batch.records) for batch in batches)
+
+
+def _found(verdict: Verdict | None) -> tuple[object, str, str] | None:
+    return None if verdict is None else (verdict.protocol, verdict.note, verdict.why)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_middle_that_is_proved_at_its_front_is_what_weighing_says(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, proved = random.Random(seed), 0
+    for _ in range(800):
+        side: Side = rng.choice(("client", "server"))
+        chunk = Chunk(side, b"".join(data for sender, data in conversation(rng) + conversation(rng) if sender == side))
+        options: dict[str, Any] = {"from_start": False, "expected": SBP, "every": PROTOCOLS.values(), "final": False}
+        verdict = recognise([chunk], **options)
+        proved += verdict is not None and verdict.is_in_step
+        with monkeypatch.context() as patch:
+            patch.setattr(SbpConversation, "is_proved_by_trust", False)
+            weighed = recognise([chunk], **options)
+        assert _found(verdict) == _found(weighed)
+    assert proved

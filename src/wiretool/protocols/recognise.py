@@ -191,9 +191,17 @@ def _verdict_at_front(expected: Sequence[Protocol], chunks: Sequence[Chunk]) -> 
     chain = chain_at_front(conversation, side, data, SURE_AT_START)
     if chain is None or not (chain.is_read_to_end or chain.frames >= limits.RECOGNISE_FRAMES_MAX):
         return None
-    if not all(_is_refused(each, chunks, from_start=False) for each in expected[1:]):
+    if any(_may_fit(each, chunks) for each in expected[1:]):
         return None
     return Verdict(expected[0], conversation, has_frames=True, is_in_step=chain.is_read_to_end)
+
+
+def _may_fit(protocol: Protocol, chunks: Sequence[Chunk]) -> bool:
+    """Return whether bytes of a middle are not against a protocol."""
+    if _is_refused(protocol, chunks, from_start=False):
+        return False
+    evidence = weigh(protocol, chunks, from_start=False)
+    return evidence.points > 0 and not evidence.against
 
 
 def _without_doubt(found: Iterable[Evidence]) -> list[Evidence]:
