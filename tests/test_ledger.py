@@ -26,6 +26,19 @@ def test_the_total_of_nothing_is_nothing() -> None:
     assert Ledger().as_json()["connections"] == []
 
 
+def test_counts_kept_elsewhere_are_added_before_the_accounts_are_read() -> None:
+    ledger, counts = filled(), [4, 5]
+
+    def count() -> None:
+        ledger.open(9, "c:3", "s:1").account.frames = counts.pop() if counts else 0
+
+    ledger.complete_with(count)
+    assert ledger.total.frames == 2 + 5
+    ledger.complete_with(None)
+    assert ledger.total.frames == 2 + 5 + 4
+    assert len(ledger.connections) == 4
+
+
 def test_its_json_has_the_connections_in_order_of_appearance() -> None:
     form = json.loads(json.dumps(filled().as_json()))
     assert [row["connection"] for row in form["connections"]] == [0, 1]

@@ -72,6 +72,16 @@ def test_an_empty_capture_loads_no_protocol(
     assert not generated
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("output", ["out.ndjson", "tables"])
+def test_several_processes_load_no_pandas_either(workers: str, output: str, tmp_path: Path) -> None:
+    form = ("--format", "parquet" if output == "tables" else "ndjson")
+    command = ("decode", "--engine", "columns", "--workers", workers, *form, "-o", str(tmp_path / output))
+    loaded, _ = startup(*command, "captures/offramp/plain.pcap")
+    assert "pyarrow" in loaded
+    assert "pandas" not in loaded
+
+
 def test_a_capture_loads_the_protocols_of_its_ports_and_generates_the_decoders_of_its_messages() -> None:
     loaded, _ = startup("decode", "captures/offramp/plain.pcap", "--count", "1")
     assert protocols_in(loaded) == {"offramp"}

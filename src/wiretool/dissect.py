@@ -148,6 +148,10 @@ class Connections:
     def __len__(self) -> int:
         return self._count
 
+    def complete_ledger_with(self, count: Callable[[], None]) -> None:
+        """Have `count` called before a caller reads the ledger, until `close`."""
+        self._ledger.complete_with(count)
+
     @property
     def packets(self) -> PacketCounts:
         """The counts of the packets that are read."""
@@ -158,12 +162,14 @@ class Connections:
         """The ports on which a server is expected."""
         return server_ports() | self._ports.keys()
 
-    def watch(self, connection: Connection, *, is_middle: bool = False) -> Watch:
-        """A new watch, the reader of the connection from now on."""
-        account = self.open_account(connection)
+    def watch(
+        self, connection: Connection, *, account: ConnectionAccount | None = None, is_middle: bool = False
+    ) -> Watch:
+        """A new watch, the reader of the connection from now on; `account` is that of the connection if it has one."""
+        account = account or self.open_account(connection)
         watch = connection.reader = self._kind(
             connection,
-            forced=self.forced or self._forced_by_port(connection.client_port, connection.server_port),
+            forced=self._forced_on(connection.client_port, connection.server_port),
             expected=expected_on(connection.server_port),
             every=_EVERY,
             account=account,
@@ -197,6 +203,7 @@ class Connections:
         """When nothing more will come."""
         for connection, watch in self._watches.items():
             watch.note_duplicates(connection)
+        self._ledger.complete_with(None)
 
     def _let_go(self, connection: Connection) -> None:
         """Both sides have ended: what the watch has learned is of no use any more."""
@@ -206,13 +213,17 @@ class Connections:
 
     def protocol_of_start(self, client_port: int, server_port: int, side: Side, data: bytes) -> Protocol | None:
         """Return the protocol that the first payload of a connection proves, if `recognise` need not tell."""
-        forced = self.forced or self._forced_by_port(client_port, server_port)
-        expected, every = ((forced,), ()) if forced else (expected_on(server_port), _EVERY)
-        return protocol_of_start(side, data, expected, every)
+        every = () if self._forced_on(client_port, server_port) else _EVERY
+        return protocol_of_start(side, data, self.expected_on(client_port, server_port), every)
 
-    def _forced_by_port(self, client_port: int, server_port: int) -> Protocol | None:
-        """Return the protocol that the caller named for a port of a connection."""
-        return self._ports.get(server_port) or self._ports.get(client_port)
+    def expected_on(self, client_port: int, server_port: int) -> Sequence[Protocol]:
+        """Return the protocols that are expected on a connection."""
+        forced = self._forced_on(client_port, server_port)
+        return (forced,) if forced else expected_on(server_port)
+
+    def _forced_on(self, client_port: int, server_port: int) -> Protocol | None:
+        """Return the protocol that the caller named, for all connections or for a port of this one."""
+        return self.forced or self._ports.get(server_port) or self._ports.get(client_port)
 
 
 def note_text(connection: Connection, text: str, *, has_number: bool) -> str:

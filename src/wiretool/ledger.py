@@ -1,6 +1,6 @@
 """What became of every captured payload byte."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 
@@ -48,18 +48,39 @@ class ConnectionAccount:
     account: Account = field(default_factory=Account)
 
 
-@dataclass(slots=True)
 class Ledger:
     """The accounts of every connection, in order of appearance, and the counts of packets."""
 
-    connections: list[ConnectionAccount] = field(default_factory=list)
-    packets: PacketCounts = field(default_factory=PacketCounts)
+    __slots__ = ("_accounts", "_complete", "packets")
+
+    def __init__(self) -> None:
+        self.packets = PacketCounts()
+        self._accounts: list[ConnectionAccount] = []
+        #: Adds the counts kept elsewhere; called before a caller reads the accounts.
+        self._complete: Callable[[], None] | None = None
+
+    @property
+    def connections(self) -> list[ConnectionAccount]:
+        """The accounts, which are complete."""
+        if self._complete is not None:
+            self._complete()
+        return self._accounts
+
+    @connections.setter
+    def connections(self, accounts: list[ConnectionAccount]) -> None:
+        self._accounts = accounts
 
     def open(self, connection: int, client: str, server: str) -> ConnectionAccount:
         """A new account."""
         account = ConnectionAccount(connection, client, server)
-        self.connections.append(account)
+        self._accounts.append(account)
         return account
+
+    def complete_with(self, count: Callable[[], None] | None) -> None:
+        """Have `count` add to the accounts before a caller reads them; None if all counts are here."""
+        if self._complete is not None:
+            self._complete()
+        self._complete = count
 
     @property
     def total(self) -> Account:

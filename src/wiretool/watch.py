@@ -198,10 +198,11 @@ class Watch:
         self._held_bytes = 0
         return [record for item in held for record in self._take_settled(item)]
 
-    def _speak(self, protocol: Protocol, trial: Conversation | None) -> None:
+    def _speak(self, protocol: Protocol, trial: Conversation | None, conversation: Conversation | None = None) -> None:
+        """Read that protocol from now on, in a conversation that has begun, or in a new one."""
         from_start = self._connection.opened
         self._protocol = self._row.protocol = protocol.name
-        self._conversation = protocol.open(self._began)
+        self._conversation = conversation or protocol.open(self._began)
         if trial is not None:
             self._conversation.recall(trial)
         client = Splitter(self._conversation, "client", from_start=from_start)

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wiretool.bulk.numbering import Numbers
-from wiretool.bulk.placing import PlacedFrames, SideFrames, merged
+from wiretool.bulk.placing import Pieces, PlacedFrames, brought, in_order
 from wiretool.codec.framing import Splitter
-from wiretool.codec.hops import Hops
 from wiretool.codec.message import Side
 
 
@@ -66,22 +65,26 @@ def by_splitters(both: Sequence[Spoken], numbers: Numbers) -> tuple[list[Row], l
     return rows, begins
 
 
-def sides_of(both: Sequence[Spoken]) -> tuple[bytes, list[SideFrames]]:
-    """The same as the column path has it once it knows where frames begin."""
-    data, found = b"".join(spoken.data for spoken in both), list[SideFrames]()
-    start = 0
-    for side, spoken in zip(SIDES, both, strict=True):
-        at, starts = start, list[int]()
-        end = start + len(spoken.data)
+def placed_of(both: Sequence[Spoken], numbers: Numbers) -> PlacedFrames:
+    """The same as the column path has it once it knows where frames begin: both flows, adjacent in the data."""
+    data = b"".join(spoken.data for spoken in both)
+    starts, ends = list[int](), list[int]()
+    begin, begins = 0, list[int]()
+    for spoken in both:
+        begins.append(begin)
+        at, end = begin, begin + len(spoken.data)
         while at < end and at + data[at] <= end:
             starts.append(at)
             at += data[at]
-        columns = np.array(spoken.came, np.int64).reshape(-1, 4)
-        ends = start + np.cumsum(columns[:, 0])
-        hops = Hops(np.array(starts, np.int64), at, 0)
-        found.append(SideFrames(side, hops, start, end, spoken.offset, ends, *columns[:, 1:].T))
-        start = end
-    return data, [each for each in found if each.end > each.start]
+            ends.append(at)
+        begin = end
+    sizes, packets, times, told = np.array([came for spoken in both for came in spoken.came], np.int64).reshape(-1, 4).T
+    flow_of = np.repeat(np.arange(2), [len(spoken.came) for spoken in both])
+    base = np.array([spoken.offset for spoken in both], np.int64) - np.array(begins, np.int64)
+    frames = np.array(starts, np.int64), np.array(ends, np.int64)
+    pieces = Pieces(np.cumsum(sizes), packets, times, told, turns=flow_of)
+    of_flow = np.array([False, True]), np.zeros(2, np.int64), base
+    return in_order(data, brought(pieces, flow_of, *of_flow, *frames), *frames, numbers)
 
 
 def rows_of(placed: PlacedFrames) -> list[Row]:
@@ -141,8 +144,7 @@ def test_frames_are_told_as_one_by_one(both: list[Spoken], packet: int, taken: i
         for spoken in both
     ]
     rows, begins = by_splitters(later, expected)
-    data, sides = sides_of(later)
-    placed = merged(data, sides, numbers)
+    placed = placed_of(later, numbers)
     assert rows_of(placed) == rows
     assert placed.stretches.tolist() == begins
     assert (np.diff(placed.frames.numbers) > 0).all()
@@ -160,7 +162,7 @@ NOTHING = Spoken(b"", (), 0)
 
 def placed(client: Spoken, server: Spoken = NOTHING) -> list[tuple[Any, ...]]:
     """Of each frame the side, offset, first and last packet, and time."""
-    return [(row[0], *row[2:6]) for row in rows_of(merged(*sides_of([client, server]), Numbers()))]
+    return [(row[0], *row[2:6]) for row in rows_of(placed_of([client, server], Numbers()))]
 
 
 def test_a_frame_in_parts_is_of_all_their_packets_and_of_the_latest_time() -> None:
@@ -195,7 +197,7 @@ def test_what_waited_is_told_with_what_it_waited_for() -> None:
 def test_what_is_no_whole_frame_is_not_told(data: bytes) -> None:
     came = (Came(len(data), 1, 1, 1),) if data else ()
     numbers = Numbers()
-    found = merged(*sides_of([spoken(data, *came), spoken(b"\x05abc", Came(4, 2, 2, 2))]), numbers)
+    found = placed_of([spoken(data, *came), spoken(b"\x05abc", Came(4, 2, 2, 2))], numbers)
     assert rows_of(found) == []
     assert found.stretches.tolist() == []
     assert numbers.begun(1, 9) == []

@@ -13,9 +13,9 @@ from wiretool import limits
 from wiretool.batches.batch import Batch
 from wiretool.bulk import read
 from wiretool.bulk.pace import BYTES_PER_RECORD, FRAME_BYTES
-from wiretool.bulk.plain_reading import read_plain_segments
+from wiretool.bulk.plain_reading import ReadSegments, read_plain_segments
 from wiretool.bulk.read import read_batches
-from wiretool.capture.runs import Run
+from wiretool.capture.items import Connection
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -32,7 +32,7 @@ def batches_of(raw: bytes, packets: int) -> list[Batch]:
         return list(read_batches(BytesIO(raw)))
 
 
-@pytest.mark.parametrize("protocol", ["pravega", "sbp", "sbp-0.1", "offramp"])
+@pytest.mark.parametrize("protocol", ["pravega", "pravega-draft", "sbp", "sbp-0.1", "offramp"])
 def test_frames_of_all_connections_are_one_run(protocol: str) -> None:
     """Each connection has fewer segments in a table than it takes for a run of its own."""
     raw = raw_of([Spoken(protocol, each=3)] * 100, 200)
@@ -40,6 +40,23 @@ def test_frames_of_all_connections_are_one_run(protocol: str) -> None:
     records = sum(len(batch.records) for batch in batches)
     assert records < 0.2 * sum(batch.count for batch in batches)
     assert max(len(run.connections) for batch in batches for run in batch.runs) == 100
+
+
+@pytest.mark.parametrize(("protocol", "is_single"), [("pravega-controller", True), ("sbp", False), ("foreign", False)])
+def test_new_connections_without_columns_are_fed_without_a_group(
+    protocol: str, is_single: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    ask = read.BulkDissector._is_single
+
+    def note(each: read.BulkDissector, key: bytes, connection: Connection | None) -> bool:
+        asked.append(ask(each, key, connection))
+        return asked[-1]
+
+    monkeypatch.setattr(read.BulkDissector, "_is_single", note)
+    packets = packets_made([Spoken(protocol)] * 3, frozenset(), 1, 60)
+    batches_of(files_of(packets[9:], "pcap", 1)[0], 65_536)
+    assert set(asked) == {is_single}
 
 
 def test_one_lost_packet_concerns_its_connection_only() -> None:
@@ -69,16 +86,16 @@ def test_runs_apart_have_the_frames_of_one_connection() -> None:
 def test_tables_with_very_many_frames_are_read_together_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the first table is a surprise."""
     raw = raw_of([Spoken("pravega", each=3)] * 40, 400)
-    alone: list[int] = []
+    are_divided: list[bool] = []
 
-    def noted(*arguments: Any) -> list[Run]:
-        left = read_plain_segments(*arguments)
-        alone.append(len(left))
-        return left
+    def noted(*arguments: Any) -> ReadSegments:
+        read = read_plain_segments(*arguments)
+        are_divided.append(read.is_much)
+        return read
 
     monkeypatch.setattr(limits, "BATCH_RECORDS_MAX", 100)
     monkeypatch.setattr(read, "read_plain_segments", noted)
     batches = batches_of(raw, 1_500)
     assert max(batch.count for batch in batches[len(batches) // 2 :]) <= 100 * BYTES_PER_RECORD / FRAME_BYTES
-    assert not any(alone[len(alone) // 2 :])
+    assert not any(are_divided[len(are_divided) // 2 :])
     assert_equal(by_columns(BytesIO(raw)), by_rows(BytesIO(raw)))

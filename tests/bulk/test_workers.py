@@ -12,7 +12,7 @@ from tests.bench.pravega_appends import make_capture
 from wiretool.batches.batch import Batch
 from wiretool.batches.rows import records_of
 from wiretool.bulk import apart
-from wiretool.bulk.workers import read_batches_by
+from wiretool.bulk.workers import _Changes, read_batches_by
 from wiretool.capture import tables
 from wiretool.errors import CaptureError
 from wiretool.ledger import Ledger
@@ -89,3 +89,14 @@ def test_batches_are_finished_beside_a_busy_caller(
 def _signed(batch: Batch) -> Batch:
     """Return a batch with the process in which it was."""
     return replace(batch, text=[np.frombuffer(str(os.getpid()).encode(), np.uint8)])
+
+
+def test_of_a_connection_only_what_changed_crosses() -> None:
+    changes = _Changes()
+    row = changes.ledger.open(3, "a:1", "b:2")
+    assert changes.take() == ([(3, "a:1", "b:2")], [(3, "", *[0] * 9)])
+    assert changes.take() == ([], [])
+    row.protocol, row.account.payload_bytes = "sbp", 7
+    assert changes.take() == ([], [(3, "sbp", 7, *[0] * 8)])
+    changes.ledger.open(4, "c:1", "b:2")
+    assert changes.take() == ([(4, "c:1", "b:2")], [(4, "", *[0] * 9)])

@@ -20,12 +20,12 @@ from wiretool.capture.files import read_packets
 from wiretool.capture.items import End, Item
 from wiretool.capture.layers import read_segments
 from wiretool.capture.merging import read_packet_tables
+from wiretool.capture.new_connections import NewConnections
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import Run
 from wiretool.capture.segments import read_segment_tables
 from wiretool.capture.streams import Streams
-from wiretool.capture.whole_connections import WholeConnections
 
 Told = dict[int, list[tuple[object, ...]]]
 
@@ -40,7 +40,7 @@ def by_connection(items: Sequence[Item]) -> Told:
 def items_of_runs(raw: bytes, pauses: Iterator[int]) -> list[Item]:
     """Of all tables, read with a pause after so many rows each; at a pause, no row behind it was given out."""
     recent = RecentRuns()
-    streams = BulkStreams(Streams((12345,), recent), recent, lambda *_: True)
+    streams = BulkStreams(Streams((12345,), recent), recent, lambda *_: True, lambda key: True)
     out: list[Item] = []
     for table in read_segment_tables(read_packet_tables([BytesIO(raw)])):
         streams.pause = next(pauses, NEVER)
@@ -48,12 +48,12 @@ def items_of_runs(raw: bytes, pauses: Iterator[int]) -> list[Item]:
             if isinstance(part, Pause):
                 assert all(item.packet < table.numbers[part.row] for item in out)
                 streams.pause = part.row + next(pauses, NEVER)
-            elif isinstance(part, WholeConnections | Run | PlainSegments):
-                if isinstance(part, WholeConnections):
+            elif isinstance(part, NewConnections | Run | PlainSegments):
+                if isinstance(part, NewConnections):
                     part = part.segments(np.ones(len(part.plain.connections), np.bool_))
                 runs = part.runs() if isinstance(part, PlainSegments) else [part]
                 out += [item for run in runs for _, item in run.told_items()]
-                out += part.ends if isinstance(part, PlainSegments) else ()
+                out += part.every_end() if isinstance(part, PlainSegments) else ()
             else:
                 for item in part.items:
                     item.connection.is_understood = True
@@ -76,6 +76,16 @@ def items_one_by_one(raw: bytes) -> list[Item]:
 def test_items_of_any_segments(troubles: frozenset[str], harms: frozenset[str], seed: int, count: int) -> None:
     spoken = [Spoken("pravega", troubles=troubles), Spoken("foreign", acks=True, troubles=troubles, wraps=True)]
     raw = pcap_bytes(packets_made(spoken, harms, seed))
+    with table_packets(count):
+        told = by_connection(items_of_runs(raw, repeat(NEVER)))
+        assert told == by_connection(items_one_by_one(raw))
+        assert told == by_connection(items_of_runs(raw, cycle([1, 40, 7])))
+
+
+@given(st.integers(0, 200), st.integers(0, 1000), st.sampled_from([13, 29, 65_536]), st.booleans())
+def test_items_of_connections_in_mid_stream(first: int, seed: int, count: int, acks: bool) -> None:
+    spoken = [Spoken("pravega", each=each, acks=acks, mtu=mtu) for each in (1, 3) for mtu in (60, 1460)]
+    raw = pcap_bytes(packets_made(spoken, frozenset(), seed)[first:])
     with table_packets(count):
         told = by_connection(items_of_runs(raw, repeat(NEVER)))
         assert told == by_connection(items_one_by_one(raw))
@@ -117,7 +127,7 @@ def test_segments_between_those_that_come_again_are_fed() -> None:
 def test_segments_of_connections_without_columns_are_fed_without_a_group(is_single: bool) -> None:
     raw = pcap_bytes(packets_made([Spoken("pravega")], frozenset(), 1))
     recent = RecentRuns()
-    streams = BulkStreams(Streams((12345,), recent), recent, is_single=lambda connection: is_single)
+    streams = BulkStreams(Streams((12345,), recent), recent, is_single=lambda _, each: is_single and each is not None)
     alone = []
     with table_packets(40):
         for table in read_segment_tables(read_packet_tables([BytesIO(raw)])):

@@ -14,11 +14,11 @@ from wiretool.capture.bulk_streams import BulkStreams, Fed, Pause
 from wiretool.capture.flows import Flow
 from wiretool.capture.items import End
 from wiretool.capture.merging import read_packet_tables
+from wiretool.capture.new_connections import NewConnections
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.segments import read_segment_tables
 from wiretool.capture.streams import Streams
-from wiretool.capture.whole_connections import WholeConnections
 
 COUNT = 20
 RAW = pcap_bytes(packets_made([Spoken("pravega")] * COUNT, frozenset(), seed=1, frames=8))
@@ -45,7 +45,7 @@ def test_known_connections_come_together_with_their_ends(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(capture_streams, "Flow", make)
     (whole,) = parts_of(is_known=True)
-    assert isinstance(whole, WholeConnections)
+    assert isinstance(whole, NewConnections)
     assert {each.id for each in whole.plain.connections} == set(range(COUNT))
     assert {each.closed for each in whole.plain.connections} == {"fin"}
     ends = whole.segments(np.ones(COUNT, np.bool_)).ends
@@ -58,7 +58,7 @@ def test_known_connections_come_together_with_their_ends(monkeypatch: pytest.Mon
 
 def test_some_of_the_connections_have_their_own_segments_and_ends() -> None:
     (whole,) = parts_of(is_known=True)
-    assert isinstance(whole, WholeConnections)
+    assert isinstance(whole, NewConnections)
     wanted = np.arange(COUNT) % 3 == 1
     some = whole.segments(wanted)
     assert list(some.connections) == [whole.plain.connections[index] for index in np.flatnonzero(wanted).tolist()]
@@ -75,17 +75,22 @@ def test_connections_that_go_on_after_a_pause_have_flows() -> None:
     assert not [part for part in parts if isinstance(part, Fed)]
     assert len([part for part in parts if isinstance(part, Pause)]) == 1
     plain = [part for part in parts if isinstance(part, PlainSegments)]
-    assert sum(len(part.ends) for part in plain) > 0
-    whole = [part for part in parts if isinstance(part, WholeConnections)]
-    ended = [end.connection.id for part in plain for end in part.ends[1::2]]
-    assert len(whole) <= 2
-    assert len(ended) + sum(len(part.plain.connections) for part in whole) == COUNT
+    new = [part for part in parts if isinstance(part, NewConnections)]
+    assert len(new) == 2
+    went_on = {each for each, goes_on in zip(new[0].plain.connections, new[0].goes_on.tolist(), strict=True) if goes_on}
+    ended = {end.connection for part in plain for end in part.every_end()}
+    assert went_on
+    assert went_on <= ended  # some of these had only their handshakes before the pause
+    assert {each.id for part in new for each in part.plain.connections} | {each.id for each in ended} == set(
+        range(COUNT)
+    )
+    assert not new[1].goes_on.any()
 
 
 def test_connections_of_several_tables_are_not_whole() -> None:
     with table_packets(7):
-        assert not [part for part in parts_of(is_known=True) if isinstance(part, WholeConnections)]
+        assert not [part for part in parts_of(is_known=True) if isinstance(part, NewConnections)]
 
 
 def test_unknown_connections_are_fed() -> None:
-    assert not [part for part in parts_of(is_known=False) if isinstance(part, PlainSegments | WholeConnections)]
+    assert not [part for part in parts_of(is_known=False) if isinstance(part, PlainSegments | NewConnections)]

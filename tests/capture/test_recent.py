@@ -39,7 +39,7 @@ class Both:
             if is_running:
                 self.items.extend([self._item(RUNNING, side, table, at)] if length else [])
             else:
-                self._feed([self._item(FED, side, table, at) for _ in range((length > 0) + more)], at, length > 0)
+                self._feed([self._item(FED, side, table, at) for _ in range((length > 0) + more)], at)
         self.runs.at(len(rows))
         if run.client.size or run.server.size:
             self.runs.append_run(run)
@@ -55,12 +55,12 @@ class Both:
         self._offsets[connection.id, side] += len(data)
         return Data(connection, side, offset, data, int(table.times[at]), int(table.numbers[at]))
 
-    def _feed(self, items: list[Data], at: int, has_payload: bool) -> None:
+    def _feed(self, items: list[Data], at: int) -> None:
         self.runs.at(at)
         for item in items:
             self.items.append(item)
             self.runs.append(item)
-        self.runs.fed(at, has_payload)
+        self.runs.fed(at)
 
 
 def table_of(rows: list[Row]) -> SegmentTable:
@@ -128,3 +128,18 @@ def test_of_sparse_tables_items_are_kept() -> None:
             20 * at + 10,
             20 * at,
         ]
+
+
+def test_items_that_come_with_later_rows_have_their_places_there() -> None:
+    table = table_of([(False, "client", size, 0) for size in (3, 0, 3, 3)])
+    runs = RecentRuns()
+    runs.begin(table)
+    runs.note_late(np.array([0, 2]), np.array([3, 3]))
+    for row, places in enumerate(([], [], [], [0, 1, 2])):
+        runs.at(row)
+        for place in places:
+            assert vars(runs)["_next"] == place
+            runs.append(Data(FED, "client", 0, b"x", 0, 0))
+        runs.fed(row)
+    runs.at(4)
+    assert vars(runs)["_next"] == 3

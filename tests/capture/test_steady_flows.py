@@ -60,7 +60,8 @@ def pass_by(steady: SteadyFlows, segments: list[Segment]) -> None:
 
 @given(st.lists(st.tuples(SENT, st.frozensets(st.integers(0, 2))), max_size=4))
 def test_segments_in_arrays_are_as_fed(tables: list[tuple[list[tuple[int, bool, int]], frozenset[int]]]) -> None:
-    fed, noted, senders, steady = Streams((12_345,)), Streams((12_345,)), Senders(), SteadyFlows()
+    fed, noted, senders = Streams((12_345,)), Streams((12_345,)), Senders()
+    steady = SteadyFlows(noted.flow_for)
     for segment in senders.handshakes():
         fed.feed(segment)
         noted.feed(segment)
@@ -77,7 +78,8 @@ def test_segments_in_arrays_are_as_fed(tables: list[tuple[list[tuple[int, bool, 
 
 
 def test_a_flow_that_was_not_understood_is_open_once_it_is() -> None:
-    streams, steady = Streams((12_345,)), SteadyFlows()
+    streams = Streams((12_345,))
+    steady = SteadyFlows(streams.flow_for)
     for segment in Senders().handshakes()[:3]:
         streams.feed(segment)
     flow: Flow | None = streams.open_flow(key_of(0, False))

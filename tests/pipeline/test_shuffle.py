@@ -92,3 +92,15 @@ def test_a_folder_that_takes_nothing_is_told(tmp_path: Path) -> None:
         patched.setattr(shuffle, "WAITING_BYTES_MAX", 0)
         with pytest.raises(UsageError, match="none"):
             whole.add(pa.RecordBatch.from_pylist([row(b"one", 0, 0, 1)], SCHEMA))
+
+
+def test_rows_that_are_put_in_order_are_in_memory_once(tmp_path: Path) -> None:
+    before = pa.total_allocated_bytes()
+    with shuffle.Shuffle(tmp_path, 1) as whole:
+        for number in range(20):
+            one = {**row(b"one", 99 - number, 0, number), "data": bytes(1_000_000)}
+            whole.add(pa.RecordBatch.from_pylist([one, {**one, "flow": b"two"}], SCHEMA))
+        size = pa.total_allocated_bytes() - before
+        batches = whole.sorted(0)
+        assert next(batches).num_rows == 40
+        assert pa.total_allocated_bytes() - before < 2.5 * size  # all rows, and those of the batch

@@ -46,11 +46,14 @@ def may_run_apart() -> bool:
     return hasattr(os, "fork") and sys.platform != "darwin"
 
 
-def apart(make: Callable[[], Iterator[T]], advice: str = "", *, finish: Callable[[T], T] | None = None) -> Generator[T]:
+def apart(
+    make: Callable[[], Iterator[T]], advice: str = "", *, finish: Callable[[T, bool], T] | None = None
+) -> Generator[T]:
     """The items of `make()`, which is called in another process; its WiretoolError is raised here, in its turn.
 
-    Killed, with that advice, where that process is, behind the items that came before. While this process has items
-    left to take, the other one calls `finish` on the next one, to take over some of the work that is done here.
+    Killed, with that advice, where that process is, behind the items that came before. The other process calls `finish`
+    on each item before it crosses, and says whether this one has items left to take: then it may take over some of the
+    work that is done here.
 
     The other process ends with this iterator, and with this process and the calling thread, however they end. Items
     stay valid afterwards.
@@ -194,7 +197,7 @@ def _loaded(block: mmap, arrays: Sequence[bytearray | memoryview]) -> Any:
 
 def _run(
     make: Callable[[], Iterator[Any]],
-    finish: Callable[[Any], Any] | None,
+    finish: Callable[[Any, bool], Any] | None,
     others: Iterable[Connection],
     sender: "_Sender",
     tie_to_parent: Callable[[], None],
@@ -213,7 +216,7 @@ def _run(
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         try:
             for item in make():
-                sender.send(_ITEM, finish(item) if finish is not None and sender.is_ahead else item)
+                sender.send(_ITEM, item if finish is None else finish(item, sender.is_ahead))
         except WiretoolError as err:
             sender.send(_ERROR, err)
         else:

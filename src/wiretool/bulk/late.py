@@ -6,7 +6,7 @@ import numpy as np
 
 from wiretool import limits
 from wiretool.bulk.placing import PlacedFrames
-from wiretool.codec.columns import Integers
+from wiretool.codec.columns import Flags, Integers
 from wiretool.protocols.bulk import NO_REPLY, Group
 from wiretool.stretches import Stretches
 
@@ -50,13 +50,12 @@ class Late:
         if self._every is None or group.reply_to is None:
             return group
         late = np.flatnonzero(self._is_late[group.rows] & (group.reply_to != NO_REPLY))
-        rows = group.rows[late]
-        wrong = late[self._packets_of(group.reply_to[late], rows) > self._placed.last[rows]]
-        if not len(wrong):
-            return group
-        reply_to = group.reply_to.copy()
-        reply_to[wrong] = NO_REPLY
-        return replace(group, reply_to=reply_to)
+        return without_replies(group, late[self.are_wrong(group.rows[late], group.reply_to[late])])
+
+    def are_wrong(self, rows: Integers, reply_to: Integers) -> Flags:
+        """Return whether what late frames with replies seem to answer came after them."""
+        are_wrong: Flags = self._packets_of(reply_to, rows) > self._placed.last[rows]
+        return are_wrong
 
     def _packets_of(self, numbers: Integers, rows: Integers) -> Integers:
         """As `Stretches.packet_of` says it of each number when the row is told."""
@@ -66,3 +65,12 @@ class Late:
         at = np.minimum(np.searchsorted(firsts, numbers, "right"), ends)
         is_known = at > np.maximum(ends - limits.REMEMBERED_STRETCHES_MAX, 0)
         return np.where(is_known, packets[at - 1], 0)
+
+
+def without_replies(group: Group, places: Integers) -> Group:
+    """Return a group of which the frames at some places answer nothing."""
+    if group.reply_to is None or not len(places):
+        return group
+    reply_to = group.reply_to.copy()
+    reply_to[places] = NO_REPLY
+    return replace(group, reply_to=reply_to)

@@ -42,7 +42,7 @@ class Numbers:
     def at_packet(self, number: int) -> None:
         """The next records are told at this packet, behind what was told there before."""
         self.next, self._step, self._last = self.first_free(number), 1 << RANK_SHIFT, 1 << 63
-        self._packet, self._free = number, self.next
+        self._turn_to(number, self.next)
 
     def at_frame(self, provisional: int) -> None:
         """The next record is a frame with that number, and those behind it are its defects."""
@@ -60,6 +60,21 @@ class Numbers:
         """More will be told at this packet, though not next."""
         self._left[packet] = self.first_free(packet)
 
+    def leave_frames(self, numbers: Integers, packets: Integers) -> None:
+        """More will be told at these packets, beside the frames with these numbers; both grow."""
+        if not len(numbers):
+            return
+        last = np.searchsorted(numbers, packets + 1 << PACKET_SHIFT) - 1
+        is_there = (last >= 0) & (numbers[last] >> PACKET_SHIFT == packets)
+        for packet, number in zip(packets[is_there].tolist(), numbers[last[is_there]].tolist(), strict=True):
+            self._left[packet] = (number | PLACE_MASK) + 1
+
+    def _turn_to(self, packet: int, free: int) -> None:
+        """From now on records are told at a packet, of which a number is the first free one."""
+        if self._packet in self._left:
+            self._left[self._packet] = max(self._left[self._packet], self._free)
+        self._packet, self._free = packet, free
+
     def first_free(self, packet: int) -> int:
         """The number of the next record told at a packet: that at which was told last, one left, or a later one."""
         return self._free if packet == self._packet else self._left.get(packet, packet << PACKET_SHIFT)
@@ -70,7 +85,7 @@ class Numbers:
 
     def used_to(self, provisional: int) -> None:
         """Frames were told up to this number."""
-        self._packet, self._free = provisional >> PACKET_SHIFT, (provisional | PLACE_MASK) + 1
+        self._turn_to(provisional >> PACKET_SHIFT, (provisional | PLACE_MASK) + 1)
 
     def settle(self, provisional: Integers) -> tuple[int, Integers]:
         """The first of the final numbers of all records of a batch, and that of each; what comes has later ones."""

@@ -1,7 +1,7 @@
 """How far a table is read before what it said is given out, so that a batch stays small whatever comes."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -12,9 +12,8 @@ from wiretool.codec.columns import Integers
 
 #: What is expected before anything is known, and how fast good order is believed in.
 BYTES_PER_RECORD, EASED_TIMES = 64, 4
-#: How short frames may well be, what is shorter than those of which there are many, and how many times as many bytes as
-#: they have on the wire messages may come to.
-FRAME_BYTES, TINY_BYTES, GROWTH_LIKELY_MAX = 8, 16, 1_032
+#: How short frames may well be, and what is shorter than those of which there are many.
+FRAME_BYTES, TINY_BYTES = 8, 16
 #: How much of that is aimed at, where the last frames were so short that a table has more.
 TOGETHER_SHARE = 0.75
 
@@ -22,29 +21,19 @@ TOGETHER_SHARE = 0.75
 class Pace:
     """Finds where to pause, from what was read so far."""
 
-    def __init__(self, bytes_per_record: float = BYTES_PER_RECORD, most: float = math.inf) -> None:
-        """It expects `bytes_per_record`, and however good the order is it believes in `most`."""
+    def __init__(self) -> None:
         #: How many times as many bytes as there are on the wire the messages of some connection may come to.
         self.growth = 1
         #: Payload bytes for each record that is read by itself, as far as is known.
-        self._bytes_per_record = bytes_per_record
-        self._most = most
+        self._bytes_per_record: float = BYTES_PER_RECORD
         #: Payload bytes that have no more frames than are read together, as far as is known.
         self._bytes_together = math.inf
-        #: Whether some may come to more than was known when the last pause was found.
-        self.is_outgrown = False
 
-    def outgrow(self, before: int, growth: int) -> None:
-        """The messages of some connection come to so many times as many bytes as there are on the wire."""
-        self.growth = max(self.growth, growth)
-        self.is_outgrown |= growth > before
-
-    def is_much(self, counts: Iterable[tuple[int, int]]) -> bool:
+    def is_much(self, frames: int, tiny: int) -> bool:
         """Whether so many frames, and tiny ones among them, are more than may be read without a pause.
 
         Were each of them a record, they would be no more than at the beginning; and tiny ones no more than a batch.
         """
-        frames, tiny = map(sum, zip((0, 0), *counts, strict=True))
         return _share(frames, tiny) > 1
 
     def note_frames(self, size: int, frames: int, tiny: int) -> None:
@@ -52,24 +41,13 @@ class Pace:
         most = size / _share(frames, tiny) * TOGETHER_SHARE if frames else math.inf
         self._bytes_together = min(most, self._bytes_together * EASED_TIMES)
 
-    @property
-    def few_bytes(self) -> int:
-        """Bytes that make no large batch, whatever is in them."""
-        return min(FRAME_BYTES * limits.BATCH_RECORDS_MAX, limits.BATCH_BYTES_MAX // GROWTH_LIKELY_MAX)
-
-    def in_doubt(self) -> "Pace":
-        """One that expects the worst: for where there are so many frames that good order may not be believed in."""
-        pace = Pace(FRAME_BYTES, BYTES_PER_RECORD)
-        pace.growth = self.growth
-        return pace
-
     def pause(self, table: SegmentTable, start: int, growth_of: Callable[[bytes], int] | None = None) -> int:
         """The row before which to pause, having read up to `start`; there may be no such row.
 
         `growth_of` says of a flow's key how many times as many bytes its messages may come to, if that matters.
         """
         lengths = table.lengths[start:]
-        rows, self.is_outgrown = len(lengths), False
+        rows = len(lengths)
         if self._bytes_per_record * limits.BATCH_RECORDS_MAX < len(table.data):
             rows = _within(lengths, int(self._bytes_per_record * limits.BATCH_RECORDS_MAX))
         if self._bytes_together < len(table.data):
@@ -84,7 +62,7 @@ class Pace:
         size = int(table.lengths[start:stop].sum())
         if not size:
             return
-        most = min(self._bytes_per_record * EASED_TIMES, self._most, limits.BATCH_BYTES_MAX)
+        most = min(self._bytes_per_record * EASED_TIMES, limits.BATCH_BYTES_MAX)
         self._bytes_per_record = min(size / records, most) if records else most
 
 

@@ -1,39 +1,14 @@
-"""Frames of both sides of a connection, put in the order in which they are told."""
+"""Frames of both sides of a connection, put in the order in which they are emitted."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from wiretool.bulk.numbering import PACKET_SHIFT, RANK_SHIFT, Numbers
 from wiretool.codec.columns import Flags, Integers, begins_of, items_of
-from wiretool.codec.hops import Hops
-from wiretool.codec.message import Side
 from wiretool.protocols.bulk import Frames
 
 _NONE = np.zeros(0, np.int64)
-
-
-class SideFrames(NamedTuple):
-    """The frames that one side completed in a run, and what waits behind them."""
-
-    side: Side
-    hops: Hops
-    start: int
-    end: int
-    #: The stream offset of `start`.
-    offset: int
-    #: What came when: where each piece ends in the data, its packet and time.
-    piece_ends: Integers
-    packets: Integers
-    times: Integers
-    #: The packet at which each piece is told, if it completes a frame.
-    told: Integers
-
-    @property
-    def ends(self) -> Integers:
-        """Where each frame ends."""
-        return np.append(self.hops.starts[1:], self.hops.end)[: len(self.hops.starts)]
 
 
 class Brought(NamedTuple):
@@ -49,7 +24,8 @@ class Brought(NamedTuple):
     base: Integers
     first_frames: Integers
     counts: Integers
-    told: Integers
+    emitted_at: Integers
+    turns: Integers
     packets: Integers
     times: Integers
     low: Integers
@@ -82,21 +58,14 @@ class PlacedFrames(NamedTuple):
         return PlacedFrames(self.frames.take(rows), offsets, first, last, times, none, stretches)
 
 
-def merged(data: bytes, sides: Sequence[SideFrames], taken: Numbers) -> PlacedFrames:
-    """The frames of both sides, with the numbers that follow on those that were taken."""
-    counts = [len(each.hops.starts) for each in sides]
-    brought = [_brought_by(each, before) for each, before in zip(sides, np.cumsum([0, *counts]).tolist(), strict=False)]
-    pieces = Brought._make(np.concatenate(same) for same in zip(*brought, strict=True))
-    starts = np.concatenate([each.hops.starts for each in sides])
-    return in_order(data, pieces, starts, np.concatenate([each.ends for each in sides]), taken)
-
-
 def in_order(data: bytes, pieces: Brought, starts: Integers, ends: Integers, taken: Numbers) -> PlacedFrames:
     """Return the frames with these starts and ends in the order of their records."""
-    # What a piece completed is told together, so it is enough to put these in order.
-    order = np.argsort(pieces.told, kind="stable")
+    # What a piece completed is emitted together, so it is enough to put these in order.
+    order = np.argsort(pieces.emitted_at, kind="stable")
+    if (pieces.emitted_at != pieces.packets).any():
+        order = np.lexsort((pieces.turns, pieces.emitted_at))
     pieces = Brought._make(column[order] for column in pieces)
-    stretches = np.cumsum(pieces.counts) - pieces.counts
+    firsts = np.cumsum(pieces.counts) - pieces.counts
     frames = items_of(pieces.first_frames, pieces.counts)
     starts, ends = starts[frames], ends[frames]
     offsets = np.repeat(pieces.base, pieces.counts) + starts
@@ -104,22 +73,22 @@ def in_order(data: bytes, pieces: Brought, starts: Integers, ends: Integers, tak
     first = last = np.repeat(pieces.packets, pieces.counts)
     if (pieces.low != pieces.packets).any() or (pieces.high != pieces.packets).any():
         first = last.copy()
-        first[stretches], last[stretches] = pieces.low, pieces.high
-    times[stretches] = pieces.latest
-    numbers = _numbers_of(pieces, stretches, taken)
+        first[firsts], last[firsts] = pieces.low, pieces.high
+    times[firsts] = pieces.latest
+    numbers = _numbers_of(pieces, firsts, taken)
     owner = np.repeat(pieces.owner, pieces.counts)
-    frames_told = Frames(data, starts, ends, is_server, numbers)
-    return PlacedFrames(frames_told, offsets, first, last, times, owner, stretches)
+    emitted = Frames(data, starts, ends, is_server, numbers)
+    return PlacedFrames(emitted, offsets, first, last, times, owner, firsts)
 
 
-def _numbers_of(pieces: Brought, stretches: Integers, taken: Numbers) -> Integers:
-    """The numbers of frames in order: those that are told at one packet have a rank each."""
-    if not len(pieces.told):
+def _numbers_of(pieces: Brought, firsts: Integers, taken: Numbers) -> Integers:
+    """The numbers of frames in order: those that are emitted at one packet have a rank each."""
+    if not len(pieces.emitted_at):
         return _NONE
-    begins = begins_of(pieces.told)
-    counts = np.diff(begins, append=len(stretches))
-    base = (pieces.told << PACKET_SHIFT) - np.repeat(stretches[begins] << RANK_SHIFT, counts)
-    packets = pieces.told[begins]
+    begins = begins_of(pieces.emitted_at)
+    counts = np.diff(begins, append=len(firsts))
+    base = (pieces.emitted_at << PACKET_SHIFT) - np.repeat(firsts[begins] << RANK_SHIFT, counts)
+    packets = pieces.emitted_at[begins]
     for packet in taken.begun(int(packets[0]), int(packets[-1])):
         at = int(np.searchsorted(packets, packet))
         if packets[at] == packet:
@@ -130,20 +99,17 @@ def _numbers_of(pieces: Brought, stretches: Integers, taken: Numbers) -> Integer
     return numbers
 
 
-def _brought_by(each: SideFrames, before: int) -> Brought:
-    """The pieces that completed frames; `before` those of this side are so many others."""
-    pieces = Pieces(each.piece_ends, each.packets, each.times, each.told)
-    of_side = np.array([each.side == "server"]), np.zeros(1, np.int64), np.array([each.offset - each.start])
-    return brought(pieces, np.zeros(len(each.packets), np.int64), *of_side, each.hops.starts, each.ends, before)
-
-
 class Pieces(NamedTuple):
-    """The end of each piece in the data, its packet and time, and the packet at which its frames are emitted."""
+    """The end of each piece in the data, its packet and time, the packet at which its frames are emitted, and its turn.
+
+    What is emitted at one packet is in the order of turns; those of a flow do not fall.
+    """
 
     ends: Integers
     packets: Integers
     times: Integers
-    told: Integers
+    emitted_at: Integers
+    turns: Integers
 
 
 def brought(
@@ -154,11 +120,10 @@ def brought(
     base: Integers,
     starts: Integers,
     ends: Integers,
-    before: int = 0,
 ) -> Brought:
     """Return the pieces that complete frames, by the starts and ends of these.
 
-    The flows are adjacent in the data; side, connection and base are by flow. `before` is the number of earlier frames.
+    The flows are adjacent in the data; side, connection and base are by flow.
     """
     done = np.searchsorted(ends, pieces.ends, "right")
     counts = np.diff(done, prepend=0)
@@ -177,7 +142,9 @@ def brought(
         high[several] = _each_other(np.maximum, pieces.packets, bounds)
         latest[several] = _each_other(np.maximum, pieces.times, bounds)
     of_stream = is_server[streams], owner[streams], base[streams]
-    return Brought(*of_stream, frames + before, counts, pieces.told[rows], packets, times, low, high, latest)
+    return Brought(
+        *of_stream, frames, counts, pieces.emitted_at[rows], pieces.turns[rows], packets, times, low, high, latest
+    )
 
 
 def _each_other(function: np.ufunc, values: Integers, bounds: Integers) -> Integers:

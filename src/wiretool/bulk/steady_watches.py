@@ -1,6 +1,6 @@
 """The state of many watches as arrays, while each side of their connections goes on with whole frames in order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,12 +8,15 @@ import numpy as np
 from wiretool import limits
 from wiretool.batches.batch import Ends
 from wiretool.bulk.lent_watch import Unfinished
-from wiretool.bulk.watch import BulkWatch
+from wiretool.bulk.placing import PlacedFrames
+from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.items import Connection
 from wiretool.capture.steady_flows import flows_of
 from wiretool.codec.columns import Flags, Integers, begins_of
 from wiretool.codec.framing import Mark
-from wiretool.protocols.bulk import ProtocolColumns, SteadyReader
+from wiretool.ledger import ConnectionAccount
+from wiretool.protocols.bulk import NewFrames, ProtocolColumns, SteadyReader
+from wiretool.protocols.conversation import Conversation
 
 #: Of a connection: the index of its reader, the latest packet in which a frame began, and what is not in its account.
 _COUNTS = ("payload_bytes", "frames", "frame_bytes")
@@ -22,8 +25,10 @@ _WATCH = np.dtype([(name, np.int64) for name in ("reader", "latest", *_COUNTS)])
 #: held, or comes, is the first of a frame.
 _FLOW = np.dtype([("offset", np.int64), ("need", np.int64), ("held", np.int64), ("is_in_step", np.bool_)])
 _ABSENT = -1
-#: Groups of frames that are kept together, before each watch notes its own.
+#: Groups of frames that are kept, at least, before the oldest are forgotten.
 _GROUPS_MAX = 1 << 16
+#: Parts in which these are looked through one by one.
+_GROUP_PARTS_MAX = 16
 
 
 class Marks(NamedTuple):
@@ -43,64 +48,89 @@ class Marks(NamedTuple):
         return Marks(*(np.concatenate(pair) for pair in zip(self, others, strict=True)))
 
 
+NO_MARKS = Marks(*(np.zeros(0, np.int64) for _ in range(4)))
+#: Makes the watch of a connection with an account and a conversation.
+WatchFor = Callable[[Connection, ConnectionAccount, Conversation], BulkWatch]
+
+
 class SteadyWatches:
     """Watches by the slot of their connection; flow `2 * slot` is the client's, the next one the server's.
 
-    From `take_over` until `release` the arrays own what whole frames in order change, and the watches are out of date.
+    From `take_over` or `open` until `release` the arrays own what whole frames in order change. The watches are out of
+    date, or are not made yet.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, watch_for: WatchFor | None = None) -> None:
+        """`watch_for` returns a new watch of a connection that `open` took, which was read up to now."""
+        self._watch_for = watch_for
         self._watches: dict[int, BulkWatch] = {}
+        self._connections: dict[int, Connection] = {}
+        self._accounts: dict[int, ConnectionAccount] = {}
         self._slot_of: dict[Connection, int] = {}
+        self._free: list[int] = []
         self._ends: dict[int, Ends] = {}
         self._readers: list[SteadyReader] = []
         self._of_slot = np.zeros(0, _WATCH)
         self._of_flow = np.zeros(0, _FLOW)
         #: By flow, the bytes that are held; and when they came.
         self._rests: dict[int, bytes] = {}
-        self._marks = Marks(_NONE, _NONE, _NONE, _NONE)
+        self._marks = NO_MARKS
         #: Rows are the slot, first record and packet of frames that were emitted together; and how many there are.
         self._groups: list[Integers] = []
         self._group_count = 0
+        self._groups_max = _GROUPS_MAX
 
     @property
     def cost(self) -> int:
         """Return the memory that unfinished frames take, in bytes."""
         return int(self._of_flow["held"].sum()) + limits.UNFINISHED_SEGMENT_BYTES * len(self._marks.flows)
 
-    def slot_of(self, connection: Connection) -> int | None:
-        """Return the slot of a connection, if it is here."""
-        return self._slot_of.get(connection)
+    def has(self, connection: Connection) -> bool:
+        """Return whether the state of the watch over a connection is here."""
+        return connection in self._slot_of
+
+    def slots_of(self, connections: Iterable[Connection]) -> Integers:
+        """Return the slots of connections, -1 of those that are not here."""
+        slots, absent = self._slot_of, _ABSENT
+        return np.array([slots.get(each, absent) for each in connections], np.int64)
+
+    def latest(self, slots: Integers) -> Integers:
+        """Return by slot the latest packet in which a frame began."""
+        latest: Integers = self._of_slot["latest"][slots]
+        return latest
 
     def readers(self, slots: Integers) -> tuple[Integers, Sequence[SteadyReader]]:
-        """Return the index of the reader of each connection, below 0 if it is not here, and all readers."""
-        if len(slots):
-            self._make_room(int(slots.max()) + 1)
-        indices: Integers = self._of_slot["reader"][slots]
+        """Return the index of the reader of each connection, -1 of one that is not here, and all readers."""
+        indices, is_here = np.full(len(slots), _ABSENT), slots != _ABSENT
+        indices[is_here] = self._of_slot["reader"][slots[is_here]]
         return indices, self._readers
 
     def ends(self, slots: Integers) -> list[Ends]:
         """Return the numbers and ends of connections."""
         return [self._ends[slot] for slot in slots.tolist()]
 
-    def may_go_on(self, flows: Integers, sizes: Integers, packet: int) -> Flags:
-        """Return whether so many bytes of each flow, from a packet on, can be read here.
+    def protocol(self, slot: int) -> str:
+        """Return the name of the protocol of a connection."""
+        return self._accounts[slot].protocol
+
+    def may_go_on(self, flows: Integers, sizes: Integers) -> Flags:
+        """Return whether so many bytes of each flow can be read here.
 
         Not where they do not complete a frame: to join what is held each time would be slow.
         """
         state = self._of_flow[flows]
-        is_late = self._of_slot["latest"][flows >> 1] > packet
-        may_go_on: Flags = state["is_in_step"] & (sizes >= state["need"] - state["held"]) & ~is_late
+        may_go_on: Flags = state["is_in_step"] & (sizes >= state["need"] - state["held"])
         return may_go_on
 
     # -- owners ----------------------------------------------------------------------------------------------------
 
-    def take_over(self, slots: Sequence[int], watches: Sequence[BulkWatch], columns: Sequence[ProtocolColumns]) -> None:
-        """Own the state of these watches from now on, read by these columns."""
+    def take_over(self, watches: Sequence[BulkWatch], columns: Sequence[ProtocolColumns]) -> Integers:
+        """Own the state of these watches from now on, read by these columns; return their slots."""
+        places = self._reserve(len(watches))
         marks: list[tuple[int, int, int, int]] = []
         by_slot: list[tuple[int, ...]] = []
         by_flow: list[tuple[int, int, int, bool]] = []
-        for slot, watch, each in zip(slots, watches, columns, strict=True):
+        for slot, watch, each in zip(places.tolist(), watches, columns, strict=True):
             latest, sides = watch.lend()
             reader = self._reader(each)
             self._readers[reader].take_over(slot, watch.conversation)
@@ -110,27 +140,63 @@ class SteadyWatches:
                 if rest:
                     self._rests[flow] = rest
                     marks += [(flow, *mark) for mark in early]
-            connection = watch.connection
             self._watches[slot] = watch
-            self._slot_of[connection] = slot
-            self._ends[slot] = Ends(connection.id, connection.client, connection.server)
-        self._make_room(max(slots) + 1)
-        places = np.array(slots, np.int64)
+            self._note(slot, watch.connection, watch.account)
         self._of_slot[places] = by_slot
         self._of_flow[flows_of(places)] = by_flow
         if marks:
             self._marks = self._marks.joined(Marks(*np.array(marks, np.int64).T))
+        return places
 
-    def release(self, slots: Integers) -> None:
-        """Bring the watches in these slots up to date, if they are here; they own their state from now on."""
-        slots = slots[slots < len(self._of_slot)]
-        slots = slots[self._of_slot["reader"][slots] != _ABSENT]
+    def open(
+        self,
+        connections: Sequence[Connection],
+        accounts: Sequence[ConnectionAccount],
+        columns: ProtocolColumns,
+        frames: NewFrames,
+        indices: Integers,
+    ) -> Integers:
+        """Own connections whose first frames were read without watches; return their slots.
+
+        They have these indices in the frames.
+        """
+        slots = self._reserve(len(connections))
+        reader = self._reader(columns)
+        self._readers[reader].open(slots, frames, indices)
+        self._of_slot[slots] = np.array((reader, 0, 0, 0, 0), _WATCH)
+        self._of_flow[flows_of(slots)] = np.array((0, 0, 0, True), _FLOW)
+        for each in zip(slots.tolist(), connections, accounts, strict=True):
+            self._note(*each)
+        return slots
+
+    def _note(self, slot: int, connection: Connection, account: ConnectionAccount) -> None:
+        self._connections[slot], self._accounts[slot] = connection, account
+        self._slot_of[connection] = slot
+        self._ends[slot] = Ends(connection.id, connection.client, connection.server)
+
+    def _watch(self, slot: int, conversation: Conversation) -> BulkWatch:
+        """Return the watch in a slot, which is made if there is none."""
+        watch = self._watches.pop(slot, None)
+        if watch is None:
+            assert self._watch_for is not None, "connections were opened here"
+            watch = self._watch_for(self._connections[slot], self._accounts[slot], conversation)
+        return watch
+
+    def release(self, connections: Iterable[Connection] | None = None) -> None:
+        """Bring the watches over connections up to date, if they are here; they own their state from now on.
+
+        Without connections, those over all.
+        """
+        slots = np.unique(self.slots_of(list(self._slot_of) if connections is None else connections))
+        slots = slots[slots != _ABSENT]
         if not len(slots):
             return
         self.update_accounts()
-        self._note_groups(slots)
+        groups = self._take_groups(slots)
+        conversations: dict[int, Conversation] = {}
         for index, reader in enumerate(self._readers):
-            reader.release(slots[self._of_slot["reader"][slots] == index])
+            mine = slots[self._of_slot["reader"][slots] == index]
+            conversations.update(zip(mine.tolist(), reader.release(mine), strict=True))
         flows = flows_of(slots)
         marks = self._take_marks(flows)
         states = zip(flows.tolist(), self._of_flow[flows].tolist(), strict=True)
@@ -140,11 +206,35 @@ class SteadyWatches:
         ]
         rows = zip(slots.tolist(), self._of_slot[slots].tolist(), strict=True)
         for at, (slot, (_, latest, *_)) in enumerate(rows):
-            watch = self._watches.pop(slot)
+            watch = self._watch(slot, conversations[slot])
             watch.take_back(latest, sides[2 * at : 2 * at + 2])
-            del self._slot_of[watch.connection], self._ends[slot]
-        self._of_slot["reader"][slots] = _ABSENT
+            watch.note_groups(*groups.get(slot, ((), ())))
+            del self._slot_of[self._connections.pop(slot)], self._ends[slot], self._accounts[slot]
+        self._free += slots.tolist()
         self._of_flow["held"][flows] = 0
+
+    def close(self, connections: Sequence[Connection], next_n: Callable[[], int]) -> Flags:
+        """End those of these connections that have no watch and no unfinished frame; return which these are."""
+        slots = self.slots_of(connections)
+        is_closed: Flags = slots != _ABSENT
+        is_closed &= np.array([slot not in self._watches for slot in slots.tolist()], np.bool_)
+        slots = slots[is_closed]
+        is_whole = ~self._of_flow["held"][flows_of(slots)].reshape(-1, 2).any(1)
+        is_closed[is_closed] = is_whole
+        slots = slots[is_whole]
+        if not len(slots):
+            return is_closed
+        reader_of, _ = self.readers(slots)
+        self._count(slots)
+        self._split_groups(slots)
+        for index, reader in enumerate(self._readers):
+            reader.forget(slots[reader_of == index])
+        for slot in slots.tolist():
+            connection = self._connections.pop(slot)
+            connection.reader = EndedBulkWatch(self._accounts.pop(slot), next_n)
+            del self._slot_of[connection], self._ends[slot]
+        self._free += slots.tolist()
+        return is_closed
 
     def _reader(self, columns: ProtocolColumns) -> int:
         for index, each in enumerate(self._readers):
@@ -153,13 +243,16 @@ class SteadyWatches:
         self._readers.append(columns.open())
         return len(self._readers) - 1
 
-    def _make_room(self, count: int) -> None:
-        more = max(count, 2 * len(self._of_slot)) - len(self._of_slot)
-        if count > len(self._of_slot):
-            none = np.zeros(more, _WATCH)
-            none["reader"] = _ABSENT
-            self._of_slot = np.append(self._of_slot, none)
+    def _reserve(self, count: int) -> Integers:
+        """Return free slots."""
+        size = len(self._of_slot)
+        more = max(count - len(self._free), size) if count > len(self._free) else 0
+        if more:
+            self._of_slot = np.append(self._of_slot, np.zeros(more, _WATCH))
             self._of_flow = np.append(self._of_flow, np.zeros(2 * more, _FLOW))
+            self._free += range(size + more - 1, size - 1, -1)
+        slots, self._free = self._free[len(self._free) - count :], self._free[: len(self._free) - count]
+        return np.array(slots, np.int64)
 
     # -- bytes -----------------------------------------------------------------------------------------------------
 
@@ -223,49 +316,75 @@ class SteadyWatches:
 
     # -- frames ----------------------------------------------------------------------------------------------------
 
-    def count_frames(self, slots: Integers, frames: Integers, frame_bytes: Integers) -> None:
-        """Count frames by connection, and their bytes."""
-        self._of_slot["frames"][slots] += frames
-        self._of_slot["frame_bytes"][slots] += frame_bytes
-
-    def note_frames(self, slots: Integers, packets: Integers, is_first: Flags, numbers: Integers) -> None:
-        """Note when frames were emitted: the first packet and number of each, and which begin a group."""
-        np.maximum.at(self._of_slot["latest"], slots, packets)
-        self._groups.append(np.stack((slots[is_first], numbers[is_first], packets[is_first])))
+    def note_frames(self, slots: Integers, placed: PlacedFrames, is_read: Flags) -> None:
+        """Count the frames of connections that were read, and note when they were emitted; both by their owners."""
+        is_mine = is_read[placed.owner]
+        sizes, count = placed.frames.ends - placed.frames.starts, len(slots)
+        mine = slots[is_read]
+        self._of_slot["frames"][mine] += np.bincount(placed.owner, minlength=count)[is_read]
+        self._of_slot["frame_bytes"][mine] += np.bincount(placed.owner, sizes, count).astype(np.int64)[is_read]
+        np.maximum.at(self._of_slot["latest"], slots[placed.owner[is_mine]], placed.first[is_mine])
+        firsts = placed.stretches[is_mine[placed.stretches]]
+        self._groups.append(
+            np.stack((slots[placed.owner[firsts]], placed.frames.numbers[firsts], placed.first[firsts]))
+        )
         self._group_count += self._groups[-1].shape[1]
-        if self._group_count > _GROUPS_MAX:
-            self._note_groups(np.fromiter(self._watches, np.int64, len(self._watches)))
+        if self._group_count > self._groups_max:
+            self._forget_groups()
 
     def update_accounts(self) -> None:
         """Add to the accounts of connections what was counted here."""
         state = self._of_slot
-        slots = np.flatnonzero(state["payload_bytes"] | state["frames"])
+        self._count(np.flatnonzero(state["payload_bytes"] | state["frames"]))
+
+    def _count(self, slots: Integers) -> None:
+        """Do so for the connections in these slots."""
+        state = self._of_slot
         columns = (state[name][slots].tolist() for name in _COUNTS)
         for slot, payload_bytes, frames, frame_bytes in zip(slots.tolist(), *columns, strict=True):
-            self._watches[slot].count(payload_bytes, frames, frame_bytes)
+            account = self._accounts[slot].account
+            account.payload_bytes += payload_bytes
+            account.frames += frames
+            account.frame_bytes += frame_bytes
         for name in _COUNTS:
             state[name][slots] = 0
 
-    def _note_groups(self, slots: Integers) -> None:
-        """Have the watches in these slots note their groups."""
-        is_asked = np.zeros(len(self._of_slot), np.bool_)
-        is_asked[slots] = True
-        mine, others = [_NO_GROUPS], list[Integers]()
-        for each in self._groups:
-            is_mine = is_asked[each[0]]
-            mine.append(each[:, is_mine])
-            others.append(each[:, ~is_mine])
-        self._groups = [each for each in others if each.shape[1]]
-        found = np.concatenate(mine, 1)
-        self._group_count -= found.shape[1]
+    def _forget_groups(self) -> None:
+        """Keep those groups of each connection that count."""
+        every = np.concatenate(self._groups, 1)
+        every = every[:, every[0] != _ABSENT]
+        every = every[:, np.argsort(every[0], kind="stable")]
+        begins = begins_of(every[0])
+        counts = np.diff(begins, append=every.shape[1])
+        ranks = np.repeat(begins + counts, counts) - np.arange(every.shape[1])
+        self._groups = [every[:, ranks <= limits.REMEMBERED_STRETCHES_MAX]]
+        self._group_count = self._groups[0].shape[1]
+        self._groups_max = max(_GROUPS_MAX, 2 * self._group_count)
+
+    def _take_groups(self, slots: Integers) -> dict[int, tuple[Sequence[int], Sequence[int]]]:
+        """Return numbers and packets of the groups of connections with some, which are let go."""
+        found = self._split_groups(slots)
         if not found.shape[1]:
-            return
+            return {}
         found = found[:, np.argsort(found[0], kind="stable")]
         firsts = begins_of(found[0])
         of, numbers, packets = found[0, firsts].tolist(), found[1].tolist(), found[2].tolist()
-        for slot, first, stop in zip(of, firsts.tolist(), np.append(firsts[1:], len(numbers)).tolist(), strict=True):
-            self._watches[slot].note_groups(numbers[first:stop], packets[first:stop])
+        bounds = zip(of, firsts.tolist(), np.append(firsts[1:], len(numbers)).tolist(), strict=True)
+        return {slot: (numbers[first:stop], packets[first:stop]) for slot, first, stop in bounds}
+
+    def _split_groups(self, slots: Integers) -> Integers:
+        """Return the groups of connections, which are let go."""
+        is_asked = np.zeros(len(self._of_slot) + 1, np.bool_)
+        is_asked[slots] = True  # the last one is that of absent slots
+        if len(self._groups) > _GROUP_PARTS_MAX:
+            self._groups = [np.concatenate(self._groups, 1)]
+        found = [_NO_GROUPS]
+        for each in self._groups:
+            rows = np.flatnonzero(is_asked[each[0]])
+            if len(rows):
+                found.append(each[:, rows])
+                each[0, rows] = _ABSENT
+        return np.concatenate(found, 1)
 
 
-_NONE = np.zeros(0, np.int64)
 _NO_GROUPS = np.zeros((3, 0), np.int64)

@@ -4,15 +4,19 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from itertools import zip_longest
 from operator import attrgetter
 from typing import Any
 
-from wiretool.batches.batch import Batch
+import numpy as np
+
+from wiretool.batches.batch import Batch, Ends
 from wiretool.bulk.apart import apart, may_run_apart
 from wiretool.bulk.read import BulkDissector, read_batches
 from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.packet_counts import PacketCounts
 from wiretool.capture.segments import SegmentTable, read_segment_tables
+from wiretool.codec.columns import Integers
 from wiretool.dissect import Source, paths_of
 from wiretool.errors import CaptureError
 from wiretool.ledger import Account, ConnectionAccount, Ledger
@@ -85,13 +89,22 @@ _counts_of = attrgetter(*(field.name for field in fields(Account)))
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A batch, and what else its reading told: notes, and each account that changed. The last step may be an error."""
+    """A batch, and what else its reading gave: notes, connections that appeared, and each account that changed.
+
+    Of a connection nothing crosses twice that stays the same, as a batch may have very many of them. The last step may
+    be an error.
+    """
 
     batch: Batch | None
     notes: Sequence[str]
-    accounts: Sequence[ConnectionAccount]
+    #: Number, client and server of each.
+    opened: Sequence[tuple[int, str, str]]
+    #: Number and protocol of each, then its counts.
+    changed: Sequence[tuple[Any, ...]]
     packets: PacketCounts
     error: CaptureError | None = None
+    #: By run of the batch, the numbers of its connections, which the run does not have while it crosses.
+    numbers: Sequence[Integers] = ()
 
 
 def _batches_apart(
@@ -101,25 +114,54 @@ def _batches_apart(
     finish: Callable[[Batch], Batch] | None,
 ) -> Iterator[Batch]:
     """The batches, read beside this process; ledger and notes are kept up with them."""
-    book = ledger if ledger is not None else Ledger()
+    book = _Book(ledger if ledger is not None else Ledger())
     tell = notes or (lambda text: None)
-    rows: dict[int, int] = {}
-    for step in apart(steps, finish=None if finish is None else partial(_finish, finish)):
-        for account in step.accounts:
-            place = rows.setdefault(account.connection, len(book.connections))
-            book.connections[place : place + 1] = [account]
-        book.packets = step.packets
+    for step in apart(steps, finish=partial(_pack, finish)):
+        book.update(step)
         for note in step.notes:
             tell(note)
         if step.batch is not None:
-            yield step.batch
+            yield book.unpack(step.batch, step.numbers)
         if step.error is not None:
             raise step.error
         del step  # what it holds is in memory that others wait for
 
 
-def _finish(finish: Callable[[Batch], Batch], step: _Step) -> _Step:
-    return step if step.batch is None else replace(step, batch=finish(step.batch))
+def _pack(finish: Callable[[Batch], Batch] | None, step: _Step, is_ahead: bool) -> _Step:
+    """Return a step as it crosses: its batch finished, if there is time for it, and without what is known there."""
+    if step.batch is None:
+        return step
+    batch = finish(step.batch) if finish is not None and is_ahead else step.batch
+    numbers = [np.array([each.connection for each in run.connections], np.int64) for run in batch.runs]
+    runs = [replace(run, connections=()) for run in batch.runs]
+    return replace(step, batch=replace(batch, runs=runs), numbers=numbers)
+
+
+class _Book:
+    """A ledger that is kept up with steps, and the ends of its connections."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._rows: dict[int, ConnectionAccount] = {}
+        self._ends: dict[int, Ends] = {}
+
+    def update(self, step: _Step) -> None:
+        """Take over what has changed."""
+        for number, client, server in step.opened:
+            self._rows[number] = self._ledger.open(number, client, server)
+            self._ends[number] = Ends(number, client, server)
+        for number, protocol, *counts in step.changed:
+            row = self._rows[number]
+            row.protocol, row.account = protocol, Account(*counts)
+        self._ledger.packets = step.packets
+
+    def unpack(self, batch: Batch, numbers: Sequence[Integers]) -> Batch:
+        """Return a batch with the connections of its runs."""
+        runs = [
+            replace(run, connections=[self._ends[number] for number in mine.tolist()])
+            for run, mine in zip(batch.runs, numbers, strict=True)
+        ]
+        return replace(batch, runs=runs)
 
 
 def _steps(captures: Source | Sequence[Source], has_packets_apart: bool, options: Mapping[str, Any]) -> Iterator[_Step]:
@@ -133,25 +175,22 @@ def _steps(captures: Source | Sequence[Source], has_packets_apart: bool, options
         with closing((_tables_apart if has_packets_apart else _read_tables)(captures, counts)) as tables:
             for batch in dissector.batches(tables):
                 said, notes[:] = tuple(notes), ()
-                yield _Step(batch, said, changes.take(), changes.ledger.packets)
+                yield _Step(batch, said, *changes.take(), changes.ledger.packets)
     except CaptureError as err:
         failure = err
-    yield _Step(None, tuple(notes), changes.take(), changes.ledger.packets, failure)
+    yield _Step(None, tuple(notes), *changes.take(), changes.ledger.packets, failure)
 
 
 class _Changes:
-    """A ledger, and which of its accounts are not as they were last taken."""
+    """A ledger, and its accounts as they were last taken."""
 
     def __init__(self) -> None:
         self.ledger = Ledger()
-        self._taken: dict[int, tuple[Any, ...]] = {}
+        self._taken: list[tuple[Any, ...]] = []
 
-    def take(self) -> list[ConnectionAccount]:
-        """The accounts that changed."""
-        changed = []
-        for row in self.ledger.connections:
-            now = row.protocol, *_counts_of(row.account)
-            if self._taken.get(row.connection) != now:
-                self._taken[row.connection] = now
-                changed.append(row)
-        return changed
+    def take(self) -> tuple[Sequence[tuple[int, str, str]], Sequence[tuple[Any, ...]]]:
+        """Return the connections that appeared, and the accounts that changed."""
+        rows, before = self.ledger.connections, self._taken
+        opened = [(row.connection, row.client, row.server) for row in rows[len(before) :]]
+        self._taken = [(row.connection, row.protocol, *_counts_of(row.account)) for row in rows]
+        return opened, [row for row, then in zip_longest(self._taken, before) if row != then]

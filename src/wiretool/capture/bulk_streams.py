@@ -4,7 +4,7 @@ What is out of the ordinary is fed to `Streams`, one segment at a time; what it 
 a Run of rows. Both come in such an order that for each connection it is that of the packets.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -18,6 +18,8 @@ from wiretool.capture.flows import Flow
 from wiretool.capture.handshakes import IsStart, is_never_start
 from wiretool.capture.items import Connection, Data, Finding, Item, Side
 from wiretool.capture.layers import ACK, Segment
+from wiretool.capture.middle_starts import IsExpected, is_never_expected
+from wiretool.capture.new_connections import NewConnections
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.plain_segments import PlainSegmentScan, has_room, pairs_of
 from wiretool.capture.recent import RecentRuns
@@ -25,7 +27,6 @@ from wiretool.capture.runs import NO_RUN, RUN_SEGMENTS_MIN, Run, SideRun
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.steady_flows import SteadyFlows
 from wiretool.capture.streams import Streams
-from wiretool.capture.whole_connections import WholeConnections
 from wiretool.codec.columns import Flags, Integers
 
 #: Flags of a segment that does more than carry bytes: all but PSH and those of congestion.
@@ -80,7 +81,7 @@ class Pause(NamedTuple):
 class _Turns:
     """The rows of a table that are to be fed, in order, as far as that is known."""
 
-    def __init__(self, table: SegmentTable, groups: Sequence[_ConnectionRows], group_of: Integers) -> None:
+    def __init__(self, table: SegmentTable, groups: list[_ConnectionRows], group_of: Integers) -> None:
         self._table = table
         self._groups = groups
         self._group_of = group_of
@@ -117,6 +118,12 @@ class _Turns:
             return None, segment
         return self._groups[self._group_of[row]], self._table.segment(row)
 
+    def add(self, group: _ConnectionRows) -> None:
+        """Have the rows of a further group fed in their turn."""
+        self._group_of[group.rows] = len(self._groups)
+        self._groups.append(group)
+        self.put(group)
+
     def put(self, group: _ConnectionRows) -> None:
         """Have the segment fed at which a group stops."""
         if group.stop < len(group.rows):
@@ -148,19 +155,28 @@ class BulkStreams:
         streams: Streams,
         recent: RecentRuns,
         is_start: IsStart = is_never_start,
-        leave: Callable[[Integers], None] = lambda slots: None,
-        is_single: Callable[[Connection], bool] = lambda connection: False,
+        is_expected: IsExpected = is_never_expected,
+        leave: Callable[[Iterable[Connection]], None] = lambda connections: None,
+        close: Callable[[Sequence[Connection]], Flags] = lambda connections: np.zeros(len(connections), np.bool_),
+        is_single: Callable[[bytes, Connection | None], bool] = lambda key, connection: False,
     ) -> None:
-        """`leave` is called with the slots of connections before their segments are not plain any more.
+        """`leave` is called with connections before their segments are not plain any more.
 
-        `is_single` returns whether all segments of a connection are read by themselves.
+        `close` is called with those of connections that end with the capture; it returns which need no items for that.
+
+        `is_single` returns whether all segments of a connection, by the key of a flow, are read by themselves; a new
+        connection is None.
         """
         self._is_start = is_start
+        self._is_expected = is_expected
         self._streams = streams
         self._recent = recent
-        self._steady = SteadyFlows()
+        self.begin_steady()
         self._leave = leave
+        self._close = close
         self._is_single = is_single
+        #: The rows to be fed of the table that is read.
+        self._turns: _Turns | None = None
         #: The row before which to pause; whoever reads sets it, to one that was not come to yet.
         self.pause = NEVER
         #: Whether what was given last is of a connection with so few segments in the table that each of them is fed.
@@ -168,7 +184,11 @@ class BulkStreams:
         #: Whether every segment is fed, however many there are of a connection: of few in all, arrays cost more.
         self.feeds_each = False
 
-    def read(self, table: SegmentTable) -> Iterator[WholeConnections | PlainSegments | Run | Fed | Pause]:
+    def begin_steady(self) -> None:
+        """Begin without flows in arrays."""
+        self._steady = SteadyFlows(self._streams.flow_for)
+
+    def read(self, table: SegmentTable) -> Iterator[NewConnections | PlainSegments | Run | Fed | Pause]:
         """Yield plain segments, runs, and the items of each segment that was fed.
 
         A packet that gave very many items has a pause in front of it, see `are_many`.
@@ -177,7 +197,9 @@ class BulkStreams:
             return
         self._recent.begin(table)
         groups, group_of, scan = self._groups(table)
-        turns = _Turns(table, groups, group_of)
+        turns = self._turns = _Turns(table, groups, group_of)
+        if scan is not None:
+            self._recent.note_late(*scan.late())
         while True:
             row = turns.next_row(self._streams.look_ns)
             if self.pause <= row and self.pause < len(table):
@@ -189,6 +211,8 @@ class BulkStreams:
             if scan is not None and group_of[row] == _PLAIN:
                 if scan.is_changing(row):
                     yield from self._passed_to(table, (), scan, row)
+                    if group_of[row] != _PLAIN:
+                        continue
                 mine = scan.leave(row)
                 self._release(scan.leave_odd())
                 group_of[mine] = len(groups)
@@ -210,41 +234,56 @@ class BulkStreams:
         yield from self._passed_to(table, groups, scan, len(table))
         if scan is not None:
             self._release(scan.leave_closed())
+        self._turns = None
         self._streams.pass_to(table.segment(len(table) - 1))
 
-    def read_whole(self, table: SegmentTable) -> WholeConnections | None:
+    def read_whole(self, table: SegmentTable) -> NewConnections | None:
         """Return the connections that begin in the only table, in good order to their ends; the others are not read."""
         scan = PlainSegmentScan(table, self._streams, self._steady, self._is_start, is_last=True)
-        return scan.take_whole(len(table))
+        return scan.take_new(len(table))
 
     def _paused(
         self, table: SegmentTable, groups: Sequence[_ConnectionRows], scan: PlainSegmentScan | None, row: int
-    ) -> Iterator[WholeConnections | PlainSegments | Run | Pause]:
+    ) -> Iterator[NewConnections | PlainSegments | Run | Fed | Pause]:
         yield from self._passed_to(table, groups, scan, row)
         yield Pause(row)
 
     def _passed_to(
         self, table: SegmentTable, groups: Sequence[_ConnectionRows], scan: PlainSegmentScan | None, row: int
-    ) -> Iterator[WholeConnections | PlainSegments | Run]:
+    ) -> Iterator[NewConnections | PlainSegments | Run | Fed]:
         """The plain, and the runs of all groups, up to a row."""
         self._recent.at(row)
-        whole = None if scan is None else scan.take_whole(row)
-        if whole is not None:
-            self._recent.append_plain(whole.plain)
-            yield whole
-            self._steady.free(whole.plain.slots)  # it was read by now
+        new = None if scan is None else scan.take_new(row)
+        if new is not None:
+            self._recent.append_plain(new.plain)
+            yield new
+            self._steady.free(new.plain.slots[~new.goes_on])  # those were read by now
         plain = None if scan is None else scan.take(row)
         if plain is not None:
             if len(plain.rows):
                 self._recent.append_plain(plain)
             yield plain
+        if scan is not None:
+            yield from self._feed_half_started(table, scan, row)
         for group in groups:
             yield from self._passed(table, group, row)
+
+    def _feed_half_started(self, table: SegmentTable, scan: PlainSegmentScan, row: int) -> Iterator[Fed]:
+        """Feed the segments before a row of connections that have begun, of which not both flows have started."""
+        for before, later in scan.leave_half_started(row):
+            self.is_alone = False
+            for each in before.tolist():
+                yield Fed(each, self._feed(each, table.segment(each)))
+            if len(later):
+                group = _group_rows(table, later)
+                group.stop = self._stop_of(table, group)
+                assert self._turns is not None, "a table is read"
+                self._turns.add(group)
 
     def _feed(self, row: int, segment: Segment) -> Sequence[Item]:
         self._recent.at(row)
         items = self._streams.feed(segment)
-        self._recent.fed(row, bool(segment.payload))
+        self._recent.fed(row)
         return items
 
     def release_all(self) -> None:
@@ -252,11 +291,16 @@ class BulkStreams:
         self._release(self._steady.slots())
 
     def _release(self, slots: Integers) -> None:
-        self._leave(slots)
+        self._leave(self._steady.connections(slots))
         self._steady.release(slots)
 
     def end(self) -> list[Item]:
-        """As `Streams.end`."""
+        """As `Streams.end`, without items of connections that `close` ends."""
+        calm = self._steady.calm()
+        calm = calm[self._close(self._steady.connections(calm))]
+        for ended in self._steady.end(calm, "capture-end"):
+            self._streams.note_ended(ended)
+        self._steady.release(calm)
         self.release_all()
         return self._streams.end()
 
@@ -266,7 +310,7 @@ class BulkStreams:
         """Return the groups of a table, the group of each row, and the scan for connections without irregular rows."""
         scan, long = None, _NONE
         if not self.feeds_each and has_room(table, self._streams):
-            scan = PlainSegmentScan(table, self._streams, self._steady, self._is_start)
+            scan = PlainSegmentScan(table, self._streams, self._steady, self._is_start, self._is_expected)
             self._release(scan.leave_odd())
             group_of = scan.pair_of_key[table.flows]
         else:
@@ -293,8 +337,9 @@ class BulkStreams:
         """Return which of some connections are read segment by segment: their groups would be of no use."""
         are_single = np.zeros(len(is_asked), np.bool_)
         for index in np.flatnonzero(is_asked[scan.pair_of_key]).tolist():
-            flow = self._streams.open_flow(table.keys[index])
-            if flow is not None and self._is_single(flow.connection):
+            key = table.keys[index]
+            flow = self._streams.open_flow(key)
+            if self._is_single(key, None if flow is None else flow.connection):
                 are_single[scan.pair_of_key[index]] = True
         return are_single
 

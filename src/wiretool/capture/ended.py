@@ -6,11 +6,11 @@ from wiretool.capture.flows import Flow, Shared
 from wiretool.capture.items import Connection, Side
 from wiretool.capture.pieces import Ranges
 
-#: Of a flow that has ended: whether it was started, `seq`, `offset`, and the number of its SYN or `_NO_SYN`; each with
+#: Of a flow that has ended: whether it was started, `seq`, `offset`, and the number of its SYN or `NO_SYN`; each with
 #: its format, little-endian.
 PACKED = (("is_started", "?"), ("seq", "q"), ("offset", "q"), ("isn", "q"))
 _FLOW = Struct("<" + "".join(form for _, form in PACKED))
-_NO_SYN = -1
+NO_SYN = -1
 #: Bytes of both.
 PACKED_BYTES = 2 * _FLOW.size
 _SIDES: tuple[Side, Side] = ("client", "server")
@@ -50,7 +50,7 @@ class EndedFlows:
     def _unpacked(self, at: int, key: bytes, shared: Shared) -> Flow:
         flow = Flow(key, self.connection, _SIDES[at], shared)
         flow.is_started, flow.seq, flow.offset, isn = _FLOW.unpack_from(self._packed, at * _FLOW.size)
-        flow.isn = None if isn == _NO_SYN else isn
+        flow.isn = None if isn == NO_SYN else isn
         flow.is_ended = True
         if self._missing:
             flow.missing = self._missing[at]
@@ -69,4 +69,4 @@ def way_back(key: bytes) -> bytes:
 
 
 def _packed(flow: Flow) -> bytes:
-    return _FLOW.pack(flow.is_started, flow.seq, flow.offset, _NO_SYN if flow.isn is None else flow.isn)
+    return _FLOW.pack(flow.is_started, flow.seq, flow.offset, NO_SYN if flow.isn is None else flow.isn)

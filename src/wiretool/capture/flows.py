@@ -72,6 +72,13 @@ class Shared:
         self.no_pieces, self.no_ranges = Pieces(self.held), Ranges(limits.FLOW_HOLES_MAX)
 
 
+def missing_before_start() -> Ranges:
+    """Return the missing bytes of a flow whose beginning was not captured, and no others."""
+    missing = Ranges(limits.FLOW_HOLES_MAX)
+    missing.add(LONG_AGO, 0)
+    return missing
+
+
 def distance(a: int, b: int) -> int:
     """How far the sequence number `b` is behind `a` (negative: before it), across a wrap (RFC 9293 §3.4)."""
     return (b - a + 0x8000_0000) % 0x1_0000_0000 - 0x8000_0000

@@ -11,6 +11,32 @@ from wiretool.capture.runs import NO_RUN, Run, SideRun
 from wiretool.capture.segments import SegmentTable
 from wiretool.codec.columns import Flags, Integers, begins_of, items_of
 
+_SIDES: tuple[Side, Side] = ("client", "server")
+
+
+class Fins(NamedTuple):
+    """The rows with the FINs of connections; `owner` and `is_server` have the index and the sender of each."""
+
+    rows: Integers
+    owner: Integers
+    is_server: Flags
+
+    def ends(self, table: SegmentTable, connections: Sequence[Connection], wanted: Flags) -> list[End]:
+        """Return the ends of flows of some of the connections."""
+        mine = wanted[self.owner]
+        rows = self.rows[mine]
+        columns = self.owner[mine], self.is_server[mine], table.times[rows], table.numbers[rows]
+        values = zip(*(column.tolist() for column in columns), strict=True)
+        return [End(connections[index], _SIDES[side], "fin", *when) for index, side, *when in values]
+
+
+class ClosedConnections(NamedTuple):
+    """Connections with FINs of both sides, by their slots, and these FINs."""
+
+    slots: Integers
+    connections: Sequence[Connection]
+    fins: Fins
+
 
 class PlainSegments(NamedTuple):
     """Plain segments of many connections, starting with the next one of each.
@@ -28,10 +54,24 @@ class PlainSegments(NamedTuple):
     offsets: Integers
     connection_of: Integers
     is_server: Flags
-    #: The ends of flows, after all of their bytes.
+    #: The ends of flows, after all of their bytes; and connections without flows that are over, after these bytes too.
     ends: Sequence[End] = ()
-    #: By row of the table the packet at which its frames are emitted, where that is not its own for all.
+    closed: ClosedConnections | None = None
+    #: By row of the table the packet at which its frames are emitted, where that is not its own for all; and packets at
+    #: which more may be emitted than these frames.
     emitted_at: Integers | None = None
+    shared: Integers = np.zeros(0, np.int64)
+    #: By row the order among what is emitted at one packet.
+    turns: Integers | None = None
+    #: By connection the packet at which its first frames are emitted at the earliest.
+    emitted_from: Integers | None = None
+
+    def every_end(self) -> list[End]:
+        """Return the ends of all flows."""
+        if self.closed is None:
+            return list(self.ends)
+        every = np.ones(len(self.closed.slots), np.bool_)
+        return [*self.ends, *self.closed.fins.ends(self.table, self.closed.connections, every)]
 
     @property
     def sizes(self) -> Integers:
@@ -56,6 +96,16 @@ class PlainSegments(NamedTuple):
         order = np.lexsort((rows, self.connection_of))
         firsts = order[begins_of(self.connection_of[order])]
         return list(zip(rows[firsts].tolist(), self.is_server[firsts].tolist(), strict=True))
+
+    def with_flows(self, wanted: Integers) -> "PlainSegments":
+        """Return them with these flows, of which some may have no segments; flow `2 * index` is a client's."""
+        flows = 2 * self.connection_of + self.is_server
+        every = np.union1d(flows, wanted)
+        places = np.searchsorted(every, flows)
+        counts, offsets = np.zeros((2, len(every)), np.int64)
+        counts[places], offsets[places] = np.diff(self.bounds), self.offsets
+        bounds = np.append(0, np.cumsum(counts))
+        return self._replace(bounds=bounds, offsets=offsets, connection_of=every >> 1, is_server=every & 1 == 1)
 
     def only(self, wanted: Flags) -> "PlainSegments":
         """Return the segments of some of the connections, without the ends of their flows."""

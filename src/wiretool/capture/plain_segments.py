@@ -1,6 +1,6 @@
 """Finds the plain segments of many connections in one table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,12 @@ from wiretool.capture.ended import way_back
 from wiretool.capture.flows import Flow, distance
 from wiretool.capture.handshakes import Handshakes, IsStart
 from wiretool.capture.items import Connection, End
-from wiretool.capture.plain_runs import PlainSegments
+from wiretool.capture.middle_starts import IsExpected, MiddleStarts, is_never_expected
+from wiretool.capture.new_connections import NewConnections, NewConnectionScan
+from wiretool.capture.plain_runs import ClosedConnections, Fins, PlainSegments
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.steady_flows import SteadyFlows
 from wiretool.capture.streams import Streams
-from wiretool.capture.whole_connections import WholeConnections, WholeConnectionScan
 from wiretool.codec.columns import Flags, Integers, begins_of
 
 #: Flags of a segment that does more than carry bytes: all but PSH and those of congestion.
@@ -27,7 +28,14 @@ class PlainSegmentScan:
     """Finds the connections of a table with plain segments only, and returns these segments up to any row."""
 
     def __init__(
-        self, table: SegmentTable, streams: Streams, steady: SteadyFlows, is_start: IsStart, *, is_last: bool = False
+        self,
+        table: SegmentTable,
+        streams: Streams,
+        steady: SteadyFlows,
+        is_start: IsStart,
+        is_expected: IsExpected = is_never_expected,
+        *,
+        is_last: bool = False,
     ) -> None:
         """`steady` takes over all connections that are in good order.
 
@@ -36,15 +44,13 @@ class PlainSegmentScan:
         self._table = table
         self._streams = streams
         self._steady = steady
-        _take_over_open(table, streams, steady)
         #: By key: the index of its steady flow, -1 for none.
-        self._steady_of = steady.find(table.keys)
+        self._steady_of = _take_over_open(table, streams, steady)
         #: By key: a number that is the same for both directions of a connection.
         self.pair_of_key = pairs_of(table.keys, self._steady_of, steady.size)
         self._pair_of = self.pair_of_key[table.flows]
-        #: By key: flows that are opened in the table.
-        self._opened: list[Flow | None] = [None] * len(table.keys)
-        self._handshakes = Handshakes(table, streams, self._opened, self._pair_of, is_start)
+        self._handshakes = Handshakes(table, streams, self._steady_of, self._pair_of, is_start)
+        self._middle = MiddleStarts(table, streams, self._steady_of, self.pair_of_key, is_expected)
         #: Rows with a FIN.
         self._fins = np.flatnonzero((table.flags & _FLAGS == _FIN_ACK) & (table.lengths == 0))
         #: By number: whether the connection has plain segments only.
@@ -52,16 +58,19 @@ class PlainSegmentScan:
         #: By number: whether it begins or ends in the table.
         self._is_changing = np.zeros(len(self.is_plain), np.bool_)
         self._is_changing[self._pair_of[np.concatenate((self._handshakes.syns, self._fins))]] = True
+        self._middle.exclude(np.flatnonzero(~self.is_plain))
+        self._is_changing[self._middle.client_of >= 0] = True
         is_server = (self._steady_of >= 0) & (self._steady_of & 1 == 1)
         is_server[table.flows[self._handshakes.syn_acks]] = True
+        is_server[self._middle.servers] = True
         self._stream_of_key = 2 * self.pair_of_key + is_server
         carriers = np.flatnonzero((table.lengths > 0) & self.is_plain[self._pair_of])
         streams_of = self._stream_of_key[table.flows[carriers]]
         order = np.argsort(_small(streams_of), kind="stable")
         #: Rows with payload, ordered by flow, and the flow of each.
         self._rows, self._stream_of = carriers[order], streams_of[order]
-        of_pairs = self._pair_of, self._handshakes, self._fins, self.is_plain
-        self._whole = WholeConnectionScan(table, streams, *of_pairs, steady, is_last=is_last)
+        of_pairs = self._pair_of, self._handshakes, self._middle, self._fins, self.is_plain
+        self._new = NewConnectionScan(table, streams, *of_pairs, steady, self._steady_of, is_last=is_last)
         #: The first row that was not returned yet.
         self.at = 0
 
@@ -86,6 +95,8 @@ class PlainSegmentScan:
         next_seqs = np.full(len(table.keys), -1)
         next_seqs[is_steady] = self._steady.seqs(steady_of[is_steady])
         next_seqs[table.flows[openings]] = (table.seqs[openings] + 1) & 0xFFFF_FFFF
+        begun = np.concatenate((self._middle.clients, self._middle.servers))
+        is_odd[begun], next_seqs[begun] = False, table.seqs[self._middle.firsts[begun]]
         is_odd_row = (table.flags & _FLAGS != _ACK) | (table.cuts > 0)
         is_odd_row[openings] = False
         is_odd_row[self._fins] = table.cuts[self._fins] > 0
@@ -139,30 +150,49 @@ class PlainSegmentScan:
 
     def open_before(self, row: int) -> None:
         """Open the connections that begin before a row, as connections are numbered in their order."""
-        self._handshakes.open_before(row, self.is_plain)
+        self._new.begin_before(row, self.is_plain)
 
     def leave(self, row: int) -> Integers:
         """Exclude the connection of a row from now on; return its rows that were not returned yet."""
-        pair = self._pair_of[row]
+        pair = int(self._pair_of[row])
         self.is_plain[pair] = False
+        self._new.open_flows(pair, row)
         return np.flatnonzero(self._pair_of[self.at :] == pair) + self.at
 
-    def take_whole(self, row: int) -> WholeConnections | None:
-        """Return the connections that began and ended between the last row and this one, before `take`."""
+    def take_new(self, row: int) -> NewConnections | None:
+        """Return the connections that began before a row and were not returned yet; to be called before `take`."""
         self.open_before(row)
-        return self._whole.take(row, self.is_plain, self._rows, self._stream_of)
+        is_waiting = self._new.is_waiting.copy()
+        new = self._new.take(row, self.is_plain, self._rows, self._stream_of)
+        self._is_new = is_waiting & ~self._new.is_waiting
+        if self._is_new.any():
+            rows = np.flatnonzero((self._is_new & self.is_plain)[self._pair_of[:row]])
+            self._pass_by(rows[rows >= self._new.begins[self._pair_of[rows]]])
+        return new
+
+    def late(self) -> tuple[Integers, Integers]:
+        """Return the rows whose payloads are emitted with later rows, and these."""
+        return self._middle.late(self.is_plain)
+
+    def leave_half_started(self, row: int) -> Iterator[tuple[Integers, Integers]]:
+        """Exclude the connections that began in their middle before a row, of which not both flows have started.
+
+        Yield the rows of each before it, which are to be fed next, and its later ones.
+        """
+        for pair in self._new.half_started(row, self.is_plain):
+            self._new.open_flows(pair, row)
+            self.is_plain[pair] = False
+            rows = np.flatnonzero(self._pair_of == pair)
+            rows = rows[rows >= self._new.begins[pair]]
+            yield rows[rows < row], rows[rows >= row]
 
     def take(self, row: int) -> PlainSegments | None:
         """Return the segments before a row that were not returned yet; None if there are none."""
         start, self.at = self.at, row
-        self.open_before(row)
+        is_known = self.is_plain & ~self._is_new & ~self._new.is_waiting
         every = np.arange(start, row)
-        every = every[self.is_plain[self._pair_of[every]]]
-        if not len(every):
-            return None
-        if len(self._handshakes.syns):
-            self._take_over_opened()
-        is_mine = self.is_plain[self._stream_of >> 1]
+        every = every[is_known[self._pair_of[every]]]
+        is_mine = is_known[self._stream_of >> 1]
         if start or row < len(self._table):
             is_mine &= (self._rows >= start) & (self._rows < row)
         rows, stream_of = self._rows, self._stream_of
@@ -170,26 +200,32 @@ class PlainSegmentScan:
             rows, stream_of = rows[is_mine], stream_of[is_mine]
         plain = self._group(rows, stream_of)
         self._pass_by(every)
-        plain = plain._replace(ends=self._finish(start, row))
-        return plain if len(rows) or plain.ends else None
+        closed, ends = self._finish(start, row)
+        if not len(rows) and closed is None and not ends:
+            return None
+        return plain._replace(ends=ends, closed=closed)
 
-    def _take_over_opened(self) -> None:
-        """Have the connections taken over whose handshakes are complete; not those that were left since."""
-        found: dict[Connection, Flow] = {}
-        for key in np.flatnonzero((self._steady_of < 0) & self.is_plain[self.pair_of_key]).tolist():
-            flow = self._opened[key]
-            if flow is not None and flow.side == "client" and flow.is_plain:
-                found[flow.connection] = flow
-        if found:
-            self._steady.take_over(found.values())
-            self._steady_of = self._steady.find(self._table.keys)
-
-    def _finish(self, start: int, row: int) -> list[End]:
-        """End the flows whose FIN is between two rows."""
+    def _finish(self, start: int, row: int) -> tuple[ClosedConnections | None, list[End]]:
+        """End the flows whose FIN is between two rows: of connections without flows both, and others."""
         first, last = np.searchsorted(self._fins, (start, row)).tolist()
         fins = self._fins[first:last]
         fins = fins[self.is_plain[self._pair_of[fins]]]
+        if not len(fins):
+            return None, []
         flows = self._steady_of[self._table.flows[fins]]
+        slots, owner, counts = np.unique(flows >> 1, return_inverse=True, return_counts=True)
+        is_closed = (counts == 2) & self._steady.are_without_flows(slots)
+        mine = is_closed[owner]
+        closed = None
+        if mine.any():
+            index_of = np.cumsum(is_closed) - 1
+            found = Fins(fins[mine], index_of[owner[mine]], flows[mine] & 1 == 1)
+            closed = ClosedConnections(slots[is_closed], self._steady.connections(slots[is_closed]), found)
+            for ended in self._steady.end(slots[is_closed], "fin"):
+                self._streams.note_ended(ended)
+        return closed, self._finish_flows(fins[~mine], flows[~mine])
+
+    def _finish_flows(self, fins: Integers, flows: Integers) -> list[End]:
         self._steady.write_back(np.unique(flows >> 1))
         columns = flows, self._table.times[fins], self._table.numbers[fins]
         return [self._end(*each) for each in zip(*(column.tolist() for column in columns), strict=True)]
@@ -221,23 +257,10 @@ class PlainSegmentScan:
         """Have the flows note what `Streams.feed` would."""
         table = self._table
         flows = self._steady_of[table.flows[rows]]
-        is_steady = flows >= 0
-        if not is_steady.all():
-            self._note_opening(rows[~is_steady])
-            rows, flows = rows[is_steady], flows[is_steady]
         self._steady.note_packets(flows >> 1, table.times[rows])
         is_ack = table.flags[rows] & _ACK != 0
         rows, flows = rows[is_ack], flows[is_ack]
         self._steady.pass_by(flows, table.lengths[rows], table.acks[rows])
-
-    def _note_opening(self, rows: Integers) -> None:
-        """Count packets of handshakes that are not complete."""
-        table = self._table
-        for key, time_ns in zip(table.flows[rows].tolist(), table.times[rows].tolist(), strict=True):
-            flow = self._opened[key]
-            assert flow is not None, "a plain segment has a flow"
-            flow.connection.packets += 1
-            flow.connection.last_ns = time_ns
 
 
 def has_room(table: SegmentTable, streams: Streams) -> bool:
@@ -260,15 +283,17 @@ def pairs_of(keys: Sequence[bytes], steady_of: Integers, size: int) -> Integers:
     return pairs
 
 
-def _take_over_open(table: SegmentTable, streams: Streams, steady: SteadyFlows) -> None:
-    """Have the connections of a table taken over that may go on with plain segments."""
-    found: dict[Connection, Flow] = {}
-    for index in np.flatnonzero(steady.find(table.keys) < 0).tolist():
+def _take_over_open(table: SegmentTable, streams: Streams, steady: SteadyFlows) -> Integers:
+    """Have the connections of a table taken over that may go on with plain segments; return the flows of its keys."""
+    steady_of, found = steady.find(table.keys), dict[Connection, Flow]()
+    for index in np.flatnonzero(steady_of < 0).tolist():
         flow = streams.open_flow(table.keys[index])
         if flow is not None and flow.is_plain and flow.connection.is_understood and flow.key != flow.peer.key:
             found[flow.connection] = flow
-    if found:
-        steady.take_over(found.values())
+    if not found:
+        return steady_of
+    steady.take_over(found.values())
+    return steady.find(table.keys)
 
 
 def _small(codes: Integers) -> NDArray[Any]:

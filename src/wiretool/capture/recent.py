@@ -25,8 +25,10 @@ class _Places:
     """How many items had been given out before each row of a table, if all segments had been fed one by one."""
 
     def __init__(self, table: SegmentTable, first: int) -> None:
-        #: By row, the payloads before it.
-        self._before: list[int] = [0, *np.cumsum(table.lengths > 0).tolist()]
+        self._has_payload = table.lengths > 0
+        #: By row, the items given out before it; and before its own one.
+        self._before: list[int] = [0, *np.cumsum(self._has_payload).tolist()]
+        self._of = self._before
         self._first = first
         #: Rows that gave out more or fewer items than their own, and how many those were more in all up to there.
         self._rows: list[int] = []
@@ -34,8 +36,25 @@ class _Places:
         #: What the table takes.
         self.table_bytes = len(table.data) + ROW_BYTES * len(table)
 
+    def note_late(self, rows: Integers, emitted: Integers) -> None:
+        """Note that the items of these rows are given out with later ones, each before the item of that row."""
+        if not len(rows):
+            return
+        at = np.arange(len(self._has_payload))
+        at[rows] = emitted
+        carriers = np.flatnonzero(self._has_payload)
+        order = np.argsort(at[carriers], kind="stable")
+        of = np.zeros(len(at), np.int64)
+        of[carriers[order]] = np.arange(len(carriers))
+        self._before = np.searchsorted(at[carriers][order], np.arange(len(at) + 1)).tolist()
+        self._of = of.tolist()
+
+    def given_by(self, row: int) -> int:
+        """Return the number of items that a row gives out, as far as it was known before."""
+        return self._before[row + 1] - self._before[row]
+
     def note(self, row: int, more: int) -> None:
-        """The row, behind all others that were noted, gave out so many items more than a plain one."""
+        """Note that a row, after all others that were noted, gave out this many items more than was known."""
         self._rows.append(row)
         self._more.append(self._more[-1] + more)
 
@@ -45,7 +64,7 @@ class _Places:
 
     def of(self, row: int) -> int:
         """Of a plain row with payload."""
-        return self._first + self._more[bisect_left(self._rows, row)] + self._before[row]
+        return self._first + self._more[bisect_left(self._rows, row)] + self._of[row]
 
 
 class _PlacedRun(NamedTuple):
@@ -190,10 +209,15 @@ class RecentRuns:
         assert self._places is not None, "a table was begun"
         self._next = self._places.before(row)
 
-    def fed(self, row: int, has_payload: bool) -> None:
+    def note_late(self, rows: Integers, emitted: Integers) -> None:
+        """Note that the items of these rows of the table come with later rows; before anything is given out of it."""
+        assert self._places is not None, "a table was begun"
+        self._places.note_late(rows, emitted)
+
+    def fed(self, row: int) -> None:
         """The segment of the row was fed."""
         assert self._places is not None, "a table was begun"
-        more = self._next - self._places.before(row) - has_payload
+        more = self._next - self._places.before(row) - self._places.given_by(row)
         if more:
             self._places.note(row, more)
 

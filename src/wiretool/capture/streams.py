@@ -40,8 +40,8 @@ class Streams:
         """
         self._server_ports = frozenset(server_ports)
         self._flows: dict[bytes, Flow] = {}
-        #: The client's flow of each connection that is still tracked, in order of appearance.
-        self._tracked: dict[Connection, Flow] = {}
+        #: The client's flow of each connection that is still tracked, in order of appearance; None while others own it.
+        self._tracked: dict[Connection, Flow | None] = {}
         #: By the key of that flow, connections of which both sides have ended: much may still come late.
         self._ended: dict[bytes, EndedFlows] = {}
         self._name = name or _Counted()
@@ -116,15 +116,20 @@ class Streams:
         if size:
             flow.seq = (flow.seq + size) & 0xFFFF_FFFF
 
-    def begin(self, syn: Segment) -> Connection:
-        """Return the connection that begins with a SYN, which is numbered next. There must be room."""
-        connection = self._begun(syn, by_client=True)
-        connection.opened = True
+    def begin(self, segment: Segment) -> Connection:
+        """Return the connection that begins with a SYN or payload, which is numbered next. There must be room."""
+        connection = self._begun(segment, by_client=self.is_by_client(segment))
+        connection.opened = segment.flags & SYN > 0
+        self._tracked[connection] = None
         return connection
+
+    def flow_for(self, key: bytes, connection: Connection) -> Flow:
+        """Return a new flow of the client of a connection that was begun, and of which there is none yet."""
+        return self._track(key, connection, by_client=True)
 
     def open(self, syn: Segment, connection: Connection) -> Flow:
         """Open a connection that was begun, as `feed` does with its SYN; return the flow of the client."""
-        flow = self._track(syn.flow, connection, by_client=True)
+        flow = self.flow_for(syn.flow, connection)
         _open(syn, flow, [])
         return flow
 
@@ -173,9 +178,9 @@ class Streams:
     def end(self) -> list[Item]:
         """What remains when the capture ends: held bytes, holes, and the end of each side that had none."""
         out: list[Item] = []
-        for connection, flow in self._tracked.items():
+        for connection in self._tracked:
             if not connection.closed and self._last is not None:
-                self._end_with_capture(flow, self._last, out)
+                self._end_with_capture(connection, self._last, out)
         self._flows.clear()
         self._tracked.clear()
         self._ended.clear()
@@ -231,7 +236,7 @@ class Streams:
         """A new connection, and the flow of the segment in it."""
         if self.room <= 0:
             self._evict(segment, out)
-        by_client = self._is_by_client(segment)
+        by_client = self.is_by_client(segment)
         return self._track(segment.flow, self._begun(segment, by_client=by_client), by_client=by_client)
 
     def _begun(self, segment: Segment, *, by_client: bool) -> Connection:
@@ -250,7 +255,7 @@ class Streams:
         self._tracked[connection] = flow if by_client else flow.peer
         return flow
 
-    def _is_by_client(self, segment: Segment) -> bool:
+    def is_by_client(self, segment: Segment) -> bool:
         """Who sends a SYN is the client; without one, the ports must tell."""
         if segment.flags & SYN:
             return not segment.flags & ACK
@@ -285,8 +290,7 @@ class Streams:
             self._unstarted.pop(each, None)
             each.is_ended, each.is_plain = True, False
 
-    def _end_with_capture(self, flow: Flow, now: Segment, out: list[Item]) -> None:
-        connection = flow.connection
+    def _end_with_capture(self, connection: Connection, now: Segment, out: list[Item]) -> None:
         for each in self._sides(connection):
             each.flush(out, now)
         for each in self._sides(connection):
@@ -296,6 +300,7 @@ class Streams:
 
     def _sides(self, connection: Connection) -> tuple[Flow, Flow]:
         client = self._tracked[connection]
+        assert client is not None, "its flows were released"
         return client, client.peer
 
     def _evict(self, now: Segment, out: list[Item]) -> None:
@@ -305,7 +310,7 @@ class Streams:
             self._forget(connection)
         many = len(self._tracked) - CONNECTIONS_MAX + CONNECTIONS_MAX // EVICTED_SHARE + 1
         for connection in sorted(self._tracked, key=attrgetter("last_ns"))[: max(many, 0)]:
-            self._close(self._tracked[connection], "evicted", now, out)
+            self._close(self._sides(connection)[0], "evicted", now, out)
             self._forget(connection)
 
     def _forget(self, connection: Connection) -> None:
@@ -330,6 +335,7 @@ class Streams:
 
     def note_ended(self, ended: EndedFlows) -> None:
         """Keep the flows of a connection of which both sides have ended."""
+        self._tracked.pop(ended.connection, None)
         self._ended[ended.key] = ended
 
     def _reopened(self, key: bytes) -> Flow | None:

@@ -164,14 +164,14 @@ def windows(view: Bytes, size: int) -> NDArray[Any]:
     return np.lib.stride_tricks.sliding_window_view(view, size)
 
 
-def overlaid(data: bytes, dtype: np.dtype[Any]) -> NDArray[Any]:
+def overlaid(data: bytes | Bytes, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Items that lie over one another: item i is what begins at byte i, as far as one is whole."""
     # Taken as plain bytes those with names are copied much faster.
     kind = f"V{dtype.itemsize}" if dtype.names else dtype
     return np.ndarray((max(len(data) + 1 - dtype.itemsize, 0),), kind, data, 0, (1,))
 
 
-def gathered(data: bytes, at: Integers, kind: str | np.dtype[Any]) -> NDArray[Any]:
+def gathered(data: bytes | Bytes, at: Integers, kind: str | np.dtype[Any]) -> NDArray[Any]:
     """The value of a NumPy type that begins at each place; where it would end behind the data, any value."""
     dtype = np.dtype(kind)
     every = overlaid(data, dtype)

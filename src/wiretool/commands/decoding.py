@@ -23,7 +23,7 @@ from wiretool.commands.engines import (
     strictly,
     takes_columns,
 )
-from wiretool.commands.interrupts import ended_by_ctrl_c, stoppable, told_when_stopped
+from wiretool.commands.interrupts import ended_by_ctrl_c, load, stoppable, told_when_stopped
 from wiretool.commands.options import (
     SideName,
     check_any_captured,
@@ -37,6 +37,7 @@ from wiretool.commands.options import (
 from wiretool.commands.progress import counted, is_file, is_watched, shown
 from wiretool.commands.wishes import Given, How, What, check_files, check_input, check_tables
 from wiretool.errors import Unmet, UsageError
+from wiretool.processes import held_interrupts
 from wiretool.sinks.ledger import kept, no_connection
 from wiretool.sinks.pump import Counted, Written, pump
 
@@ -144,11 +145,16 @@ def needed(job: Job, *, is_bulk: bool) -> list[str]:
     """The larger modules that a run loads; with several processes the others begin before what writes is loaded."""
     if job.how.workers > 1:
         return ["wiretool.bulk.workers"]
+    return ["wiretool.bulk.workers" if is_bulk else "wiretool.dissect", *needed_to_write(job, is_bulk=is_bulk)]
+
+
+def needed_to_write(job: Job, *, is_bulk: bool) -> list[str]:
+    """The larger modules that choose records and write them."""
     if job.what.form.is_tables:
         writing = "wiretool.sinks.arrow.tables"
     else:
         writing = "wiretool.sinks.lines.choose" if is_bulk and not job.what.is_for_people else "wiretool.sinks.choose"
-    return ["wiretool.bulk.workers" if is_bulk else "wiretool.dissect", "wiretool.where", writing]
+    return ["wiretool.where", writing]
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -216,7 +222,11 @@ def in_batches(job: Job, sources: "Sequence[Path | BinaryIO]") -> "Iterator[Iter
         options = {"ledger": job.tally.reading, "notes": tell, "finish": finish, **job.how.options}
         read = read_batches_by(job.how.workers, opened, **options)
         with closing(strictly(read) if job.how.strict else read) as reading:
-            batches = begun(reading) if job.how.workers > 1 else reading
+            batches: Iterator[Batch] = reading
+            if job.how.workers > 1:
+                batches = begun(reading)
+                with held_interrupts():
+                    load(*needed_to_write(job, is_bulk=True))
             if not files or not is_watched() or job.may_be_on_screen:
                 yield batches
                 return
@@ -246,6 +256,7 @@ class Renderer:
 
     @cached_property
     def _sink(self) -> "LinesSink | None":
+        load(*needed_to_write(self._job, is_bulk=True))
         from wiretool.dissect import annotate
         from wiretool.sinks.lines.choose import batch_sink_for
         from wiretool.sinks.lines.sink import LinesSink

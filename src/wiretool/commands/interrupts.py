@@ -48,14 +48,19 @@ def stoppable(*needed: str) -> Iterator[None]:
 
     Import the `needed` modules first: an exception that is raised during an import may get lost.
     """
-    for name in needed:
+    load(*needed)
+    with handled_by(_stop):
+        yield
+
+
+def load(*modules: str) -> None:
+    """Import modules. PyArrow, if it is loaded by then, does not load pandas later."""
+    for name in modules:
         import_module(name)
     if "pyarrow" in sys.modules:
         from wiretool.sinks.arrow.without_pandas import forgo_pandas
 
         forgo_pandas()
-    with handled_by(_stop):
-        yield
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from wiretool.bulk.numbering import Numbers, Settled
 from wiretool.bulk.pace import Pace
 from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.read import BulkDissector
-from wiretool.bulk.steady_watches import SteadyWatches
+from wiretool.bulk.rounds import Rounds
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.bulk_streams import BulkStreams
 from wiretool.capture.ended import PACKED_BYTES, EndedFlows
@@ -30,7 +30,6 @@ from wiretool.capture.items import NO_DUPLICATES, Connection, Data, End, Finding
 from wiretool.capture.layers import Segment
 from wiretool.capture.pieces import Held, Piece, Pieces, Ranges
 from wiretool.capture.recent import RecentRuns
-from wiretool.capture.steady_flows import SteadyFlows
 from wiretool.capture.streams import Streams
 from wiretool.codec.columns import Integers
 from wiretool.codec.framing import Mark, Splitter
@@ -187,7 +186,7 @@ _PIPELINE = (
     ),
     attributes("once", Once, _seen=pairs(INT, many(ref(Seen))), _tail=many(ARRAY, tuple), _files=many(INT, set)),
     attributes("seen", Seen, turn_ns=INT, length=INT, files=many(INT, set)),
-    attributes("ledger", Ledger, connections=many(ref(ConnectionAccount))),
+    attributes("ledger", Ledger, _accounts=many(ref(ConnectionAccount)), _complete=host(lambda _: None)),
     attributes(
         "connection-account", ConnectionAccount, connection=INT, client=TEXT, server=TEXT, protocol=TEXT,
         account=ref(Account),
@@ -311,6 +310,7 @@ _DISSECTOR = (
     attributes(
         "dissector",
         BulkDissector,
+        BulkDissector.begin_steady,
         _numbers=ref(Numbers),
         _pace=ref(Pace),
         _output=fresh(lambda: PendingOutput([], [])),
@@ -319,13 +319,21 @@ _DISSECTOR = (
         _connections=ref(Connections),
         _recent=ref(RecentRuns),
         _flows=ref(Streams),
-        _steady=host(lambda _: SteadyWatches()),
+        _steady=host(lambda _: None),
+        _rounds=ref(Rounds),
         _streams=ref(BulkStreams),
         _last_packet=INT,
         _expanded_bytes=fresh(int),
-        _behind=fresh(dict),
+        _deferred=fresh(type(None)),
         _later=fresh(type(None)),
-        _is_near_limit=BOOL,
+    ),
+    attributes(
+        "rounds",
+        Rounds,
+        numbers=ref(Numbers),
+        pace=ref(Pace),
+        watch_of=method(BulkDissector, "_watch"),
+        take=method(BulkDissector, "_take"),
     ),
     attributes(
         "connections",
@@ -369,19 +377,21 @@ _DISSECTOR = (
         Pace,
         growth=plain(Annotated[int, msgspec.Meta(gt=0)]),
         _bytes_per_record=plain(float),
-        _most=plain(float),
         _bytes_together=plain(float),
-        is_outgrown=BOOL,
     ),
     attributes(
         "column-streams",
         BulkStreams,
+        BulkStreams.begin_steady,
         _streams=ref(Streams),
         _recent=ref(RecentRuns),
-        _steady=host(lambda _: SteadyFlows()),
+        _steady=host(lambda _: None),
         _leave=method(BulkDissector, "_leave"),
+        _close=method(BulkDissector, "_close"),
         _is_single=method(BulkDissector, "_is_single"),
         _is_start=method(BulkDissector, "_is_start"),
+        _is_expected=method(BulkDissector, "_is_expected"),
+        _turns=fresh(type(None)),
         pause=INT,
         is_alone=BOOL,
         feeds_each=BOOL,
@@ -427,11 +437,6 @@ def _watches(conversations: Sequence[type], bulks: Sequence[type]) -> list[State
             _numbers=ref(Numbers),
             _pace=ref(Pace),
             _bulk=optional(ref(*bulks)),
-            _parts=fresh(list),
-            _late_ends=fresh(list),
-            _runs=fresh(list),
-            _ahead=fresh(type(None)),
-            _growth_then=INT,
         ),
         attributes("ended-watch", EndedBulkWatch, _row=ref(ConnectionAccount), _next_n=method(Numbers, "take")),
         attributes(

@@ -91,6 +91,7 @@ class Shuffle:
             yield from _larger(self._rows(partition, SCHEMA.names))
         else:
             rows = pa.Table.from_batches(self._rows(partition, SCHEMA.names), SCHEMA).combine_chunks()
+            self._waiting[partition] = []  # a copy of them is in order by now
             for start in range(0, len(order), BATCH_ROWS):
                 part = rows.take(pa.array(order[start : start + BATCH_ROWS])).combine_chunks()
                 yield from part.to_batches()

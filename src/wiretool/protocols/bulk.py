@@ -3,16 +3,17 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from wiretool.codec.columns import Column, Columns, Flags, Integers
-from wiretool.codec.hops import FrameBoundaries, Hops, Prefix, find_boundaries
+from wiretool.codec.hops import FrameBoundaries, Prefix, find_boundaries
 from wiretool.codec.message import Message, Side
 from wiretool.protocols.conversation import Conversation
 
-#: In a column of `reply_to`: it answers nothing.
-NO_REPLY = -1
+#: In a column of `reply_to`: it answers nothing. In a column of trust: only the conversation knows.
+NO_REPLY, UNSURE = -1, -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +111,39 @@ class Group:
         )
 
 
+class NewFrames(NamedTuple):
+    """The first frames of connections: groups, and by connection whether it was read, and whether it may go on so.
+
+    `state` is known to the reader that goes on.
+    """
+
+    groups: Sequence[Group]
+    is_read: Flags
+    may_go_on: Flags
+    state: Any = None
+
+
+class Weights(NamedTuple):
+    """Trust in frames, each by a conversation that has read the earlier ones; and whether that is decided then.
+
+    `trial` returns a conversation that has learned from the frames of the connection with an index.
+    """
+
+    trust: Integers
+    is_decided: Flags
+    trial: Callable[[int], Conversation | None] = lambda index: None
+
+
 class ProtocolColumns(ABC):
     """Reads frames of many conversations of a protocol at once."""
 
+    #: Whether it can weigh the first frames of connections.
+    can_weigh = False
+
     #: Whether messages may be packed, so that `expanded_bytes` has to be asked.
     may_expand = False
+    #: Bytes of a header that tells the length of its frame, where `read_middle` reads connections; else 0.
+    middle_header_bytes = 0
 
     @abstractmethod
     def find_boundaries(
@@ -150,12 +179,23 @@ class ProtocolColumns(ABC):
         """
         return [], np.zeros(len(conversations), np.bool_)
 
-    def read_whole(self, frames: Frames, owner: Integers, count: int) -> tuple[Sequence[Group], Flags]:
-        """Return the same of connections whose frames are all here, of `count` of them; conversations are not made.
+    def weigh(self, frames: Frames, owner: Integers) -> Weights:
+        """Return how well the first frames of connections fit; frame i is of connection `owner[i]`, which ascend."""
+        return Weights(np.full(len(owner), UNSURE), np.zeros(len(owner), np.bool_))
+
+    def read_new(self, frames: Frames, owner: Integers, count: int) -> NewFrames:
+        """Read the first frames of `count` connections; conversations are not made.
 
         It changes no state: the caller has the frames of the other connections read with `read`.
         """
-        return [], np.zeros(count, np.bool_)
+        return NewFrames([], np.zeros(count, np.bool_), np.zeros(count, np.bool_))
+
+    def read_middle(self, frames: Frames, owner: Integers, count: int, is_first: Flags) -> NewFrames:
+        """Do so for connections whose beginning was not captured.
+
+        `is_first`: a frame is whole in the first payload of its flow, and must prove the protocol.
+        """
+        return NewFrames([], np.zeros(count, np.bool_), np.zeros(count, np.bool_))
 
     def open(self) -> "SteadyReader":
         """Return a reader for the connections of one reading."""
@@ -173,10 +213,18 @@ class SteadyReader:
         """Own the state of a conversation until it is released."""
         self._conversations[slot] = conversation
 
-    def release(self, slots: Integers) -> None:
-        """Bring conversations up to date, which own their state from now on."""
+    def open(self, slots: Integers, frames: NewFrames, indices: Integers) -> None:
+        """Own connections that may go on after their first frames; they have these indices there."""
+        raise NotImplementedError
+
+    def release(self, slots: Integers) -> list[Conversation]:
+        """Bring conversations up to date, which own their state from now on; return them."""
+        return [self._conversations.pop(slot) for slot in slots.tolist()]
+
+    def forget(self, slots: Integers) -> None:
+        """Let go of conversations that are over."""
         for slot in slots.tolist():
-            del self._conversations[slot]
+            self._conversations.pop(slot, None)
 
     def conversations(self, slots: Integers) -> list[Conversation]:
         """Return the conversations in these slots."""
@@ -210,17 +258,13 @@ class PrefixedColumns(ProtocolColumns):
 class BulkConversation(ABC):
     """The column path of one conversation; it shares the state of the `Conversation` that it is of."""
 
-    #: Reads its frames together with those of other connections, if there is such a reader.
-    together: ProtocolColumns | None = None
+    #: Finds its frames, and may read them, together with those of other connections.
+    together: ProtocolColumns
 
     @property
     def growth(self) -> int:
         """How many times as many bytes its messages may come to as there are on the wire, as far as is known."""
         return 1
-
-    @abstractmethod
-    def split(self, side: Side, data: bytes, start: int, end: int, guesses: Integers) -> Hops:
-        """The frames of `side` in `data[start:end]`, the first of which begins at `start`; see `codec.hops.hop`."""
 
     @abstractmethod
     def read(self, frames: Frames, read_one: Callable[[int], None]) -> Sequence[Group]:

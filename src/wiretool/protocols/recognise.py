@@ -116,9 +116,10 @@ def protocol_of_start(
 ) -> Protocol | None:
     """Return the protocol that the bytes of the first packet of a connection prove; None where `recognise` must tell.
 
-    Thousands of connections may begin with the same bytes: short ones are remembered.
+    Thousands of connections may begin with the same bytes: short ones are remembered. Where any message may be the
+    first, few do.
     """
-    if not expected or len(data) > START_BYTES_MAX:
+    if not expected or not expected[0].first_messages or len(data) > START_BYTES_MAX:
         return None
     key = side, data, tuple(protocol.name for protocol in expected)
     if key not in _STARTS:
@@ -190,9 +191,17 @@ def _verdict_at_front(expected: Sequence[Protocol], chunks: Sequence[Chunk]) -> 
     chain = chain_at_front(conversation, side, data, SURE_AT_START)
     if chain is None or not (chain.is_read_to_end or chain.frames >= limits.RECOGNISE_FRAMES_MAX):
         return None
-    if not all(_is_refused(each, chunks, from_start=False) for each in expected[1:]):
+    if any(_may_fit(each, chunks) for each in expected[1:]):
         return None
     return Verdict(expected[0], conversation, has_frames=True, is_in_step=chain.is_read_to_end)
+
+
+def _may_fit(protocol: Protocol, chunks: Sequence[Chunk]) -> bool:
+    """Return whether bytes of a middle are not against a protocol."""
+    if _is_refused(protocol, chunks, from_start=False):
+        return False
+    evidence = weigh(protocol, chunks, from_start=False)
+    return evidence.points > 0 and not evidence.against
 
 
 def _without_doubt(found: Iterable[Evidence]) -> list[Evidence]:
@@ -238,6 +247,11 @@ def _is_refused(protocol: Protocol, chunks: Sequence[Chunk], *, from_start: bool
         return False
     conversation = protocol.open(from_start)
     return all(_is_no_frame(conversation, chunk) for chunk in joined)
+
+
+def are_refused(conversations: Sequence[Conversation], side: Side, data: bytes) -> bool:
+    """Return whether the first bytes of a side are no frame in any of these conversations, which have read nothing."""
+    return all(_is_no_frame(each, Chunk(side, data)) for each in conversations)
 
 
 def _is_no_frame(conversation: Conversation, chunk: Chunk) -> bool:
@@ -298,6 +312,8 @@ HTTP = "HTTP"
 HTTP_2 = "HTTP/2 without a call of Pravega's controller"
 #: Whole frames at the beginning of both sides together that make a connection HTTP/2.
 HTTP_2_FRAMES = 2
+#: The last type of HTTP/2 frames (RFC 9113 §6).
+HTTP2_KIND_MAX = 9
 #: The first bytes of a side by which another protocol is described.
 FOREIGN_BYTES = 16
 #: The first chunks of a connection that are looked at for that.
@@ -335,6 +351,11 @@ def describe_foreign(chunks: Sequence[Chunk]) -> str:
     return HTTP_2 if frames >= HTTP_2_FRAMES else ""
 
 
+def is_never_foreign(begins: bytes) -> bool:
+    """Return whether the first four bytes of a side, or fewer, show that `describe_foreign` never names it."""
+    return begins[:1] in (b"\0", b"\1") and (len(begins) < 4 or begins[3] > HTTP2_KIND_MAX)
+
+
 def _http2_frames_at_front(data: bytes) -> int:
     """Return the number of whole HTTP/2 frames, at most HTTP_2_FRAMES, at the beginning of one side's bytes.
 
@@ -346,7 +367,7 @@ def _http2_frames_at_front(data: bytes) -> int:
         length, kind = int.from_bytes(data[at : at + 3], "big"), data[at + 3]
         stream = int.from_bytes(data[at + 5 : at + 9], "big")
         has_stream_in_place = kind == 8 or (kind in (4, 6, 7)) == (stream == 0)
-        if length > 16_384 or kind > 9 or stream >= 1 << 31 or not has_stream_in_place:
+        if length > 16_384 or kind > HTTP2_KIND_MAX or stream >= 1 << 31 or not has_stream_in_place:
             return 0
         at += 9 + length
         count += at <= len(data)

@@ -1,7 +1,6 @@
 """Times that passed, in buckets: any number of them in little memory."""
 
 import math
-from collections import Counter
 from collections.abc import Iterable
 
 #: A bucket is at most one part in this many wide, so quantiles are true to three digits.
@@ -14,7 +13,7 @@ class Latencies:
     __slots__ = ("_buckets", "count", "max_ns", "min_ns")
 
     def __init__(self) -> None:
-        self._buckets: Counter[int] = Counter()
+        self._buckets: dict[int, int] = {}
         self.count = 0
         self.min_ns = 0
         self.max_ns = 0
@@ -25,7 +24,8 @@ class Latencies:
         self.min_ns = time_ns if not self.count else min(self.min_ns, time_ns)
         self.max_ns = max(self.max_ns, time_ns)
         self.count += 1
-        self._buckets[bucket_of(time_ns)] += 1
+        bucket = bucket_of(time_ns)
+        self._buckets[bucket] = self._buckets.get(bucket, 0) + 1
 
     def add_counted(self, min_ns: int, max_ns: int, buckets: Iterable[tuple[int, int]]) -> None:
         """Count times by bucket, the number of each beside it; the least and the greatest of them, none below 0."""

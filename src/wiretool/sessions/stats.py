@@ -1,6 +1,6 @@
 """Numbers over records: messages, reply times, connections, segments, streams and roads."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -175,17 +175,26 @@ class Stats:
 
     def as_json(self) -> Mapping[str, Any]:
         """Everything, for a program."""
-        return {
-            "total": _total_json(self.total),
-            "messages": [
+        return {"total": self.total_as_json(), **{name: list(rows) for name, rows in self.tables_as_json()}}
+
+    def total_as_json(self) -> Mapping[str, Any]:
+        """The numbers over all connections by name, none of them a structure."""
+        return _total_json(self.total)
+
+    def tables_as_json(self) -> Iterator[tuple[str, Iterator[Mapping[str, Any]]]]:
+        """Yield the name and the rows of each table; a row is made when it is asked for, as there may be very many."""
+        yield (
+            "messages",
+            (
                 {"protocol": protocol, "message": message, "side": side, **row.as_json()}
                 for (protocol, message, side), row in self.messages.items()
-            ],
-            "connections": [_connection_json(key, row) for key, row in self.connections.items()],
-            "subjects": [
-                {"kind": subject.kind, "name": subject.name, **row.as_json()} for subject, row in self.subjects.items()
-            ],
-        }
+            ),
+        )
+        yield "connections", (_connection_json(key, row) for key, row in self.connections.items())
+        yield (
+            "subjects",
+            ({"kind": subject.kind, "name": subject.name, **row.as_json()} for subject, row in self.subjects.items()),
+        )
 
 
 def _row(rows: dict[K, Row], key: K) -> Row:

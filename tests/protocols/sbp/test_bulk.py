@@ -17,6 +17,7 @@ from wiretool import limits
 from wiretool.batches.rows import records_of
 from wiretool.bulk.read import read_batches
 from wiretool.codec import reference
+from wiretool.codec.hops import FrameBoundaries
 from wiretool.codec.message import Side
 from wiretool.dissect import read
 from wiretool.protocols.bulk import NO_REPLY, Frames
@@ -186,24 +187,29 @@ def test_any_conversation(said: Said, many: int) -> None:
         check(said)
 
 
+def boundaries(data: bytes) -> FrameBoundaries:
+    """The frames of a client that said this."""
+    whole = np.zeros(1, np.int64), np.array([len(data)], np.int64)
+    return SbpBulk.together.find_boundaries(data, *whole, np.zeros(1, np.bool_), np.zeros(0, np.int64))
+
+
 @given(said=conversations(), cut=st.integers(0, 40))
 def test_split_is_as_extent(said: Said, cut: int) -> None:
     data = b"".join(each for _, each in said)[: -cut or None]
-    bulk = SbpBulk(open_conversation(True))
-    hops = bulk.split("client", data, 0, len(data), np.zeros(0, np.int64))
+    found = boundaries(data)
     at, starts = 0, []
     while at < len(data) and 0 < extent(data, at, len(data)) <= len(data) - at:
         starts.append(at)
         at += extent(data, at, len(data))
-    assert not hops.is_broken
-    assert (hops.starts.tolist(), hops.end) == (starts, at)
-    assert hops.need == extent(data, at, len(data))
+    assert not found.is_broken[0]
+    assert (found.starts.tolist(), found.ends[0]) == (starts, at)
+    assert found.needs[0] == extent(data, at, len(data))
 
 
 @pytest.mark.parametrize("bad", [b"\0\0\0\x0f", b"\x01\0\0\x01", b"\0\0\0\x10\x18"])
 def test_split_is_broken_where_no_frame_begins(bad: bytes) -> None:
     data = append(1)[1] + bad
-    assert SbpBulk(open_conversation(True)).split("client", data, 0, len(data), np.zeros(0, np.int64)).is_broken
+    assert boundaries(data).is_broken[0]
 
 
 def test_requests_many_at_once() -> None:

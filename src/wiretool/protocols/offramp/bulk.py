@@ -8,12 +8,11 @@ import numpy as np
 
 from wiretool import limits
 from wiretool.codec.columns import Flags, Integers
-from wiretool.codec.hops import FrameBoundaries, Hops, walk_ranges
-from wiretool.codec.message import Side
+from wiretool.codec.hops import FrameBoundaries, walk_ranges
 from wiretool.protocols.bulk import BulkConversation, Frames, Group, ProtocolColumns
 from wiretool.protocols.conversation import Conversation
 from wiretool.protocols.offramp.bulk_expansion import expanded_bytes
-from wiretool.protocols.offramp.bulk_frames import FrameHeaders, is_compressed, split
+from wiretool.protocols.offramp.bulk_frames import FrameHeaders
 from wiretool.protocols.offramp.bulk_turns import TurnReader
 from wiretool.protocols.offramp.connection import Connection
 
@@ -67,18 +66,11 @@ class OfframpBulk(BulkConversation):
 
     def __init__(self, conversation: Connection) -> None:
         self._connection = conversation
-        #: Whether there were packed messages though nothing of the kind was agreed on: they are unpacked all the same.
-        self._is_packed = False
 
     @property
     def growth(self) -> int:
-        return limits.DEFLATE_GROWTH_MAX if self._is_packed or self._connection.deflates is not False else 1
-
-    def split(self, side: Side, data: bytes, start: int, end: int, guesses: Integers) -> Hops:
-        hops = split(side, data, start, end)
-        if self._connection.deflates is False and not self._is_packed:
-            self._is_packed = bool(is_compressed(data, hops.starts).any())
-        return hops
+        talk = self._connection
+        return limits.DEFLATE_GROWTH_MAX if talk.is_packed or talk.deflates is not False else 1
 
     def read(self, frames: Frames, read_one: Callable[[int], None]) -> Sequence[Group]:
         owner = np.zeros(len(frames.starts), np.int64)

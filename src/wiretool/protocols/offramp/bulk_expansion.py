@@ -9,7 +9,7 @@ from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.message import Side
 from wiretool.protocols.bulk import Frames
 from wiretool.protocols.offramp import framing, handshake
-from wiretool.protocols.offramp.bulk_frames import Heads, may_expand
+from wiretool.protocols.offramp.bulk_frames import Heads, is_compressed, may_expand
 from wiretool.protocols.offramp.connection import Connection
 from wiretool.protocols.offramp.deflate import Inflater
 from wiretool.protocols.offramp.messages import HandshakeResponse
@@ -25,6 +25,8 @@ def expanded_bytes(frames: Frames, owner: Integers, talks: Sequence[Connection],
     Where they may come to more than `bytes_max`, their inflaters inflate them now and keep them for `inflate`.
     """
     packed = np.flatnonzero(may_expand(frames.data, frames.starts))
+    for index in np.unique(owner[is_compressed(frames.data, frames.starts)]).tolist():
+        talks[index].is_packed = True
     sizes = (frames.ends - frames.starts)[packed] * limits.DEFLATE_GROWTH_MAX
     most = int(sizes.sum())
     if most <= bytes_max:
@@ -60,7 +62,7 @@ def _measures(
         inflaters = _after_upgrade(frames, owner, odd[index]) if index in odd else _inflaters_of(talk)
         if inflaters is not None:
             client, server = inflaters
-            measures[index] = client.look_ahead, server.look_ahead
+            measures[index] = client.measure(), server.measure()
     return measures
 
 

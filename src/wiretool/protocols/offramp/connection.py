@@ -54,6 +54,8 @@ class Connection(Conversation):
         self.joiners = {side: Joiner(side, is_certain=from_start) for side in _SIDES}
         #: None while the answer to the handshake was not seen.
         self.deflates: bool | None = None
+        #: Whether there were packed messages though nothing of the kind was agreed on: they are unpacked all the same.
+        self.is_packed = False
         self._is_foreign = False
         self._is_over: dict[Side, bool] = {"client": False, "server": False}
         self._heads: dict[Side, int] = {"client": 0, "server": 0}

@@ -8,6 +8,7 @@ context it needs was lost.
 import zlib
 from collections import deque
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 from wiretool import limits
@@ -64,11 +65,21 @@ class Inflater:
         """Have `inflate` return or raise an earlier outcome again for the next message, which is the same."""
         self._known.appendleft(outcome)
 
-    def look_ahead(self, data: bytes) -> int:
-        """Inflate a message before its turn; return its size. `inflate` will be called with the same messages."""
-        outcome = outcome_of(self._inflate_next, data)
-        self._known.append(outcome)
-        return len(outcome) if isinstance(outcome, bytes) else 0
+    def measure(self) -> Callable[[bytes], int]:
+        """Return what inflates messages before their turn, from the next one on, and returns the size of each.
+
+        `inflate` will be called with the same messages; they may be measured again before.
+        """
+        places = count()
+
+        def size_of(data: bytes) -> int:
+            place = next(places)
+            if place == len(self._known):
+                self._known.append(outcome_of(self._inflate_next, data))
+            outcome = self._known[place]
+            return len(outcome) if isinstance(outcome, bytes) else 0
+
+        return size_of
 
     def forget(self) -> None:
         """Messages may have been lost here."""

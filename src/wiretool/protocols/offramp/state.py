@@ -48,6 +48,7 @@ CLASSES: tuple[StateClass, ...] = (
         session=ref(Session),
         joiners=by_side(ref(Joiner)),
         deflates=optional(BOOL),
+        is_packed=BOOL,
         _is_foreign=BOOL,
         _is_over=by_side(BOOL),
         _heads=by_side(INT),
@@ -59,7 +60,7 @@ CLASSES: tuple[StateClass, ...] = (
         _pings=by_side(ref(Waiting)),
         _closes=pairs(SIDE, INT),
     ),
-    attributes("offramp.columns", OfframpBulk, _connection=ref(Connection), _is_packed=BOOL),
+    attributes("offramp.columns", OfframpBulk, _connection=ref(Connection)),
     attributes("offramp.session", Session, phases=by_side(plain(Phase))),
     attributes(
         "offramp.waiting", Waiting, _numbers=pairs(_KEY, many(INT, deque)), _repeated=many(_KEY, set), _count=INT

@@ -8,15 +8,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from wiretool.codec.columns import Flags, Integers
-from wiretool.protocols.bulk import Frames, Group, PrefixedColumns, ProtocolColumns, SteadyReader
+from wiretool.protocols.bulk import Frames, Group, NewFrames, PrefixedColumns, ProtocolColumns, SteadyReader
+from wiretool.protocols.conversation import Conversation
 from wiretool.protocols.pravega.bulk_blocks import ACK, BLOCK, CATALOGUE, END, join_blocks
 from wiretool.protocols.pravega.bulk_kinds import Kinds
 from wiretool.protocols.pravega.bulk_turns import TurnReader
+from wiretool.protocols.pravega.first_frames import FirstReading, find_writers
+from wiretool.protocols.pravega.framing import HEADER_BYTES
 from wiretool.protocols.pravega.group_builder import GroupBuilder
-from wiretool.protocols.pravega.open_writers import OpenWriters
+from wiretool.protocols.pravega.open_writers import NewWriters, OpenWriters
 from wiretool.protocols.pravega.sent_appends import Appends, Half, falls
 from wiretool.protocols.pravega.session import PravegaConversation
-from wiretool.protocols.pravega.whole_columns import WholeReading
 
 #: By code, False at the end for SLOW.
 _IS_READ = np.isin(np.arange(len(CATALOGUE.classes) + 1), (BLOCK, END, ACK))
@@ -27,22 +29,31 @@ FRAMES_MIN = 16
 class PravegaColumns(PrefixedColumns):
     """Reads connections: those on which one writer appends in order as arrays, others in turn."""
 
+    middle_header_bytes = HEADER_BYTES
+
     def open(self) -> SteadyReader:
         return _AppendReader(self)
 
-    def read_whole(self, frames: Frames, owner: Integers, count: int) -> tuple[Sequence[Group], Flags]:
+    def read_new(self, frames: Frames, owner: Integers, count: int) -> NewFrames:
+        return self._read_first(frames, owner, count, None)
+
+    def read_middle(self, frames: Frames, owner: Integers, count: int, is_first: Flags) -> NewFrames:
+        return self._read_first(frames, owner, count, is_first)
+
+    def _read_first(self, frames: Frames, owner: Integers, count: int, is_first: Flags | None) -> NewFrames:
         if len(frames.starts) < FRAMES_MIN or not CATALOGUE.are_worth_columns(frames):
-            return [], np.zeros(count, np.bool_)
+            return NewFrames([], np.zeros(count, np.bool_), np.zeros(count, np.bool_))
         order = np.argsort(owner, kind="stable")
         frames, owner = frames.take(order), owner[order]
         found = CATALOGUE.kinds_of(frames)
         joins = join_blocks(found, owner)
         segments: dict[str | None, int] = {}
-        is_read = WholeReading(found, owner, count, segments).settle()
+        reading = FirstReading(found, owner, count, segments)
+        is_read, may_go_on, writers = reading.settle() if is_first is None else reading.settle_middle(is_first[order])
         groups = GroupBuilder(joins, list(segments)).groups(found)
         if not is_read.all():
             groups = [group.take(is_read[owner[group.rows]]) for group in groups]
-        return [group.moved(order) for group in groups if len(group.rows)], is_read
+        return NewFrames([group.moved(order) for group in groups if len(group.rows)], is_read, may_go_on, writers)
 
 
 class _AppendReader(SteadyReader):
@@ -50,11 +61,34 @@ class _AppendReader(SteadyReader):
 
     def __init__(self, columns: ProtocolColumns) -> None:
         super().__init__(columns)
-        self._writers = OpenWriters()
+        self._writers = OpenWriters(self._talks)
+        #: Slots of connections whose beginning was not captured, which have no conversations yet.
+        self._middle: set[int] = set()
 
-    def release(self, slots: Integers) -> None:
+    def open(self, slots: Integers, frames: NewFrames, indices: Integers) -> None:
+        writers = frames.state
+        assert isinstance(writers, NewWriters), "it is the state that `read_new` returned"
+        if not writers.are_whole:
+            self._middle.update(slots.tolist())
+        self._writers.open_new(slots, writers, indices)
+
+    def release(self, slots: Integers) -> list[Conversation]:
         self._writers.write_back(slots)
-        super().release(slots)
+        self.conversations(slots)
+        return super().release(slots)
+
+    def forget(self, slots: Integers) -> None:
+        self._writers.forget(slots)
+        self._middle.difference_update(slots.tolist())
+        super().forget(slots)
+
+    def conversations(self, slots: Integers) -> list[Conversation]:
+        """Return the conversations in these slots; those of connections that began here are made."""
+        for slot in slots.tolist():
+            if slot not in self._conversations:
+                self._conversations[slot] = PravegaConversation(slot not in self._middle)
+                self._middle.discard(slot)
+        return super().conversations(slots)
 
     def _talks(self, slots: Integers) -> Sequence[PravegaConversation]:
         return [talk for talk in self.conversations(slots) if isinstance(talk, PravegaConversation)]
@@ -74,7 +108,7 @@ class _AppendReader(SteadyReader):
         found = CATALOGUE.kinds_of(frames)
         joins = join_blocks(found, owner)
         segments: dict[str | None, int] = {}
-        is_plain = _Reading(found, owner, slots, self._talks, self._writers, segments).settle()
+        is_plain = _Reading(found, owner, slots, self._writers, segments).settle()
         if not is_plain.all():
             talks = self._talks(slots)
             leave(~is_plain)
@@ -92,13 +126,11 @@ class _Reading:
         found: Kinds,
         owner: Integers,
         slots: Integers,
-        talks_of: Callable[[Integers], Sequence[PravegaConversation]],
         writers: OpenWriters,
         segments: dict[str | None, int],
     ) -> None:
         self._owner = owner
         self._slots = slots
-        self._talks_of = talks_of
         self._writers = writers
         self._kinds = {code: kind for code, kind in found.kinds.items() if code in (BLOCK, END, ACK)}
         #: By connection: whether it is read here.
@@ -120,20 +152,15 @@ class _Reading:
 
     def _leave_several_writers(self) -> Integers:
         """Exclude connections with several writers; return the ids of the writers."""
-        firsts = np.zeros((len(self._slots), 2), np.int64)
-        halves = [(self._owner[kind.rows], kind.ids()) for kind in self._kinds.values()]
-        for owner, ids in halves:
-            firsts[owner[::-1]] = ids[::-1]
-        for owner, ids in halves:
-            mine = firsts[owner]
-            self.is_plain[owner[(mine[:, 0] != ids[:, 0]) | (mine[:, 1] != ids[:, 1])]] = False
-        return firsts
+        ids, several = find_writers(self._kinds, self._owner, len(self._slots))
+        self.is_plain[several] = False
+        return ids
 
     def _open_writers(self, ids: Integers) -> None:
         """Exclude connections whose writer is not known, or has no room for that many appends."""
         plain = np.flatnonzero(self.is_plain)
         slots = self._slots[plain]
-        are_here = self._writers.open(slots, ids[plain], self._talks_of)
+        are_here = self._writers.open(slots, ids[plain])
         counts = np.bincount(self._owner, minlength=len(self._slots))[plain]
         self.is_plain[plain] = are_here & (counts <= self._writers.rooms(slots))
 

@@ -7,9 +7,7 @@ the ordinary is read by the session itself, in its turn.
 
 from collections.abc import Callable, Sequence
 
-from wiretool.codec.columns import Integers
-from wiretool.codec.hops import Hops, Prefix, hop
-from wiretool.codec.message import Side
+from wiretool.codec.hops import Prefix
 from wiretool.protocols.bulk import BulkConversation, Frames, Group
 from wiretool.protocols.pravega.append_columns import FRAMES_MIN, PravegaColumns
 from wiretool.protocols.pravega.bulk_blocks import CATALOGUE, join_blocks
@@ -28,9 +26,6 @@ class PravegaBulk(BulkConversation):
 
     def __init__(self, conversation: PravegaConversation) -> None:
         self._conversation = conversation
-
-    def split(self, side: Side, data: bytes, start: int, end: int, guesses: Integers) -> Hops:
-        return hop(data, start, end, _PREFIXES[side], guesses)
 
     def read(self, frames: Frames, read_one: Callable[[int], None]) -> Sequence[Group]:
         if len(frames.starts) < FRAMES_MIN or not CATALOGUE.are_worth_columns(frames):

@@ -29,22 +29,54 @@ class _OpenWriter(NamedTuple):
     writer: Writer
 
 
-class OpenWriters:
-    """One writer of each connection, by slot, from `open` until `write_back`: the objects are out of date."""
+class NewWriters(NamedTuple):
+    """The writer of each of some connections of which the first frames were read.
 
-    def __init__(self) -> None:
+    By connection: its id, the last number, and its segment. The owners of waiting appends are connections. `are_whole`:
+    the beginning of the connections was captured.
+    """
+
+    ids: Integers
+    last: Integers
+    segments: Sequence[str | None]
+    waiting: Waiting
+    are_whole: bool
+
+
+class OpenWriters:
+    """One writer of each connection, by slot, from `open` or `open_new` until `write_back`.
+
+    The objects are out of date, or not made yet.
+    """
+
+    def __init__(self, talks_of: Callable[[Integers], Sequence[PravegaConversation]]) -> None:
+        """`talks_of` returns the conversations in slots."""
+        self._talks_of = talks_of
+        #: By slot, the segments of writers that have no objects.
+        self._segments: dict[int, str | None] = {}
         self._writers: dict[int, _OpenWriter] = {}
         self._state = np.zeros(0, _WRITER)
         #: The owners are slots.
         self._waiting = NO_WAITING
 
-    def open(
-        self, slots: Integers, ids: Integers, talks_of: Callable[[Integers], Sequence[PravegaConversation]]
-    ) -> Flags:
+    def open_new(self, slots: Integers, writers: NewWriters, indices: Integers) -> None:
+        """Have the writers of connections with these indices here."""
+        self._make_room(slots)
+        state = self._state
+        state["id"][slots], state["last"][slots] = writers.ids[indices], writers.last[indices]
+        state["others"][slots], state["is_here"][slots] = 0, True
+        self._segments.update(
+            (slot, writers.segments[index]) for slot, index in zip(slots.tolist(), indices.tolist(), strict=True)
+        )
+        slot_of = np.full(len(writers.last), -1)
+        slot_of[indices] = slots
+        owner = slot_of[writers.waiting.owner]
+        self.leave_waiting(slots, writers.waiting._replace(owner=owner).take(owner >= 0))
+
+    def open(self, slots: Integers, ids: Integers) -> Flags:
         """Have the writer with each id here, in the place of another one of its connection; return which are.
 
-        Only a writer that its conversation knows can be here, while no block is open. `talks_of` returns the
-        conversations in slots.
+        Only a writer that its conversation knows can be here, while no block is open.
         """
         self._make_room(slots)
         state = self._state[slots]
@@ -53,7 +85,7 @@ class OpenWriters:
         if len(others):
             self.write_back(slots[others])
             waiting: list[tuple[int, int, int, int]] = []
-            places = zip(others.tolist(), slots[others].tolist(), talks_of(slots[others]), strict=True)
+            places = zip(others.tolist(), slots[others].tolist(), self._talks_of(slots[others]), strict=True)
             for index, slot, talk in places:
                 are_here[index] = self._open(slot, ids[index], talk, waiting)
             if waiting:
@@ -86,7 +118,8 @@ class OpenWriters:
 
     def segments(self, slots: Integers) -> list[str | None]:
         """Return the segment of each writer, None for one that is not known."""
-        return [self._writers[slot].writer.segment for slot in slots.tolist()]
+        new = self._segments
+        return [new[slot] if slot in new else self._writers[slot].writer.segment for slot in slots.tolist()]
 
     def waiting(self, slots: Integers) -> Waiting:
         """Return the appends of these writers that wait; the owners are indices of `slots`."""
@@ -119,6 +152,7 @@ class OpenWriters:
         ):
             waiting.setdefault(slot, OrderedDict())[number] = record, request_id
         self._waiting = self._waiting.take(~is_mine)
+        self._make_writers(slots)
         for slot, last in zip(slots.tolist(), self._state["last"][slots].tolist(), strict=True):
             talk, name, writer = self._writers.pop(slot)
             writer.last = last
@@ -126,6 +160,29 @@ class OpenWriters:
             if mine or talk.acks.waiting_of(name):
                 talk.acks.leave_waiting(name, mine or OrderedDict())
         self._state["is_here"][slots] = False
+
+    def forget(self, slots: Integers) -> None:
+        """Let go of writers of connections that are over."""
+        slots = slots[slots < len(self._state)]
+        for slot in slots.tolist():
+            self._segments.pop(slot, None)
+            self._writers.pop(slot, None)
+        self._waiting = self._of_others(slots)
+        self._state["is_here"][slots] = False
+
+    def _make_writers(self, slots: Integers) -> None:
+        """Make the objects of writers that have none."""
+        new = np.array([slot for slot in slots.tolist() if slot in self._segments], np.int64)
+        for slot, talk in zip(new.tolist(), self._talks_of(new), strict=True):
+            name, segment = uuid_text(self._state["id"][slot].tobytes()), self._segments.pop(slot)
+            if segment is None:
+                talk.appends.learn(name, None)
+                talk.appends.phase = "idle"
+            else:
+                talk.is_main_port = True
+                talk.appends.bind(name, segment)
+                talk.note_segment(segment)
+            self._writers[slot] = _OpenWriter(talk, name, talk.appends.writers[name])
 
     def _of_others(self, slots: Integers) -> Waiting:
         is_mine = np.zeros(len(self._state), np.bool_)

@@ -1,4 +1,4 @@
-"""Many frames of a connection of the draft at once: their fields as columns, and the session in a loop over a few.
+"""Many frames of the draft at once, of one connection or of many: fields as columns, and sessions in a loop over a few.
 
 Messages that were cut, those whose flags share a byte, and whatever is out of the ordinary are read by the session.
 """
@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from wiretool.codec.columns import Choice, Column, Flags, Integers, Numbers, Objects
-from wiretool.codec.hops import Hops, Prefix, hop
-from wiretool.codec.message import Side
-from wiretool.protocols.bulk import NO_REPLY, BulkConversation, Events, Frames, Group
+from wiretool.codec.hops import Prefix
+from wiretool.protocols.bulk import NO_REPLY, BulkConversation, Events, Frames, Group, PrefixedColumns
+from wiretool.protocols.conversation import Conversation
 from wiretool.protocols.pravega.appends import spans_of
 from wiretool.protocols.pravega.bulk_events import LateEvents
 from wiretool.protocols.pravega.bulk_kinds import SLOW, Kind, Part, Walk
@@ -26,29 +26,62 @@ _END = CATALOGUE.codes[EndAppendBlock]
 FRAMES_MIN = 16
 
 
+class DraftColumns(PrefixedColumns):
+    """Reads connections in turn, the fields of their frames together."""
+
+    def __init__(self) -> None:
+        super().__init__({"client": _PREFIX, "server": _PREFIX})
+
+    def read(
+        self,
+        frames: Frames,
+        owner: Integers,
+        conversations: Sequence[Conversation],
+        leave: Callable[[Flags], None],
+        read_one: Callable[[int], None],
+    ) -> tuple[Sequence[Group], Flags]:
+        talks = [talk for talk in conversations if isinstance(talk, DraftConversation)]
+        # Those with frames are left, so that the bytes of their unfinished blocks count.
+        leave(np.bincount(owner, minlength=len(talks)) > 0)
+        order = np.argsort(owner, kind="stable")
+        groups = _read(frames.take(order), owner[order], talks, lambda row: read_one(int(order[row])))
+        return [group.moved(order) for group in groups], np.ones(len(talks), np.bool_)
+
+
 class DraftBulk(BulkConversation):
     """The column path of one connection."""
+
+    together = DraftColumns()
 
     def __init__(self, conversation: DraftConversation) -> None:
         self._conversation = conversation
 
-    def split(self, side: Side, data: bytes, start: int, end: int, guesses: Integers) -> Hops:
-        return hop(data, start, end, _PREFIX, guesses)
-
     def read(self, frames: Frames, read_one: Callable[[int], None]) -> Sequence[Group]:
-        if len(frames.starts) < FRAMES_MIN:
-            for row in range(len(frames.starts)):
-                read_one(row)
-            return []
-        found = CATALOGUE.kinds_of(frames)
-        stage = Stage(self._conversation)
+        return _read(frames, np.zeros(len(frames.starts), np.int64), [self._conversation], read_one)
 
-        def step(code: int, part: Part) -> Iterator[int]:
-            return STEPS[code](stage, part)
 
-        Walk(found, read_one).go(np.arange(len(found.codes)), step)
-        groups = (_group(stage, code, kind, found.codes[kind.rows] != SLOW) for code, kind in found.kinds.items())
-        return [group for group in groups if len(group.rows)]
+def _read(
+    frames: Frames, owner: Integers, talks: Sequence[DraftConversation], read_one: Callable[[int], None]
+) -> list[Group]:
+    """Read frames that are ordered by conversation."""
+    count = len(owner)
+    if count < FRAMES_MIN or not CATALOGUE.are_worth_columns(frames):
+        for row in range(count):
+            read_one(row)
+        return []
+    found, stage = CATALOGUE.kinds_of(frames), Stage()
+
+    def step(code: int, part: Part) -> Iterator[int]:
+        return STEPS[code](stage, part)
+
+    def turns() -> Iterator[int]:
+        for row, index in enumerate(owner.tolist()):
+            stage.talk = talks[index]
+            yield row
+
+    Walk(found, read_one).go(np.arange(count), step, turns())
+    groups = (_group(stage, code, kind, found.codes[kind.rows] != SLOW) for code, kind in found.kinds.items())
+    return [group for group in groups if len(group.rows)]
 
 
 def _group(stage: Stage, code: int, kind: Kind, kept: Flags) -> Group:

@@ -31,10 +31,10 @@ from wiretool.protocols.pravega_draft.session import DraftConversation
 
 
 class Stage:
-    """What the steps of one reading share."""
+    """The conversation whose frames are read, and the blocks of all that were read before."""
 
-    def __init__(self, talk: DraftConversation) -> None:
-        self.talk = talk
+    def __init__(self) -> None:
+        self.talk: DraftConversation
         #: The blocks that were completed: segment, where it begins, the bytes to store. What an end adds is its place.
         self.blocks: list[tuple[str | None, int, bytes]] = []
 
@@ -56,9 +56,10 @@ def _or_none(answered: int | None) -> int:
 
 def _store(stage: Stage, part: Part) -> Iterator[int]:
     """Event."""
-    blocks, frames = stage.talk.blocks, part.kind.frames
+    frames = part.kind.frames
     starts, ends = frames.starts[part.rows].tolist(), frames.ends[part.rows].tolist()
     for start, end in zip(starts, ends, strict=True):
+        blocks = stage.talk.blocks
         if blocks.phase != "block":
             yield REFUSED
             continue
@@ -68,9 +69,9 @@ def _store(stage: Stage, part: Part) -> Iterator[int]:
 
 
 def _begin(stage: Stage, part: Part) -> Iterator[int]:
-    blocks = stage.talk.blocks
     columns = part.ids("connection_id"), part.numbers("connection_offset"), part.numbers("length")
     for connection_id, offset, length in zip(*columns, strict=True):
+        blocks = stage.talk.blocks
         if blocks.phase != "outside" or connection_id not in blocks.writers:
             yield REFUSED
             continue
@@ -84,9 +85,9 @@ def _begin(stage: Stage, part: Part) -> Iterator[int]:
 
 
 def _end(stage: Stage, part: Part) -> Iterator[int]:
-    talk = stage.talk
     columns = part.ids("connection_id"), part.numbers("connection_offset"), part.numbers("block_length")
     for n, connection_id, offset, length in zip(part.records, *columns, strict=True):
+        talk = stage.talk
         end = EndAppendBlock(connection_id=connection_id, connection_offset=offset, block_length=length)
         if talk.partials["client"].is_open or not talk.blocks.is_sound(end):
             yield REFUSED
@@ -102,9 +103,9 @@ def _end(stage: Stage, part: Part) -> Iterator[int]:
 
 
 def _set_up(stage: Stage, part: Part) -> Iterator[int]:
-    talk = stage.talk
     columns = part.records, _sizes(part), part.ids("connection_id"), part.texts("segment")
     for n, size, connection_id, segment in zip(*columns, strict=True):
+        talk = stage.talk
         talk.blocks.pass_frame(size)
         talk.blocks.set_up(connection_id, segment)
         talk.requests.ask(segment, Asked(n, connection_id=connection_id))
@@ -112,9 +113,9 @@ def _set_up(stage: Stage, part: Part) -> Iterator[int]:
 
 
 def _answer_set_up(stage: Stage, part: Part) -> Iterator[int]:
-    talk = stage.talk
     columns = part.ids("connection_id"), part.texts("segment"), part.numbers("connection_offset_ack_level")
     for connection_id, segment, level in zip(*columns, strict=True):
+        talk = stage.talk
         if talk.blocks.is_contradicted(connection_id, level):
             yield REFUSED
             continue
@@ -124,17 +125,17 @@ def _answer_set_up(stage: Stage, part: Part) -> Iterator[int]:
 
 
 def _acknowledge(stage: Stage, part: Part) -> Iterator[int]:
-    talk = stage.talk
     columns = part.ids("connection_id"), part.numbers("connection_offset_ack_level")
     for connection_id, level in zip(*columns, strict=True):
+        talk = stage.talk
         talk.blocks.learn(connection_id, None, None)
         yield _or_none(talk.acks.acked(connection_id, level))
 
 
 def _ask_to_read(stage: Stage, part: Part) -> Iterator[int]:
-    talk = stage.talk
     columns = part.records, _sizes(part), part.texts("segment"), part.numbers("offset")
     for n, size, segment, offset in zip(*columns, strict=True):
+        talk = stage.talk
         talk.blocks.pass_frame(size)
         talk.requests.ask(segment, Asked(n, offset=offset))
         yield NO_REPLY
@@ -146,9 +147,9 @@ def _fail(stage: Stage, part: Part) -> Iterator[int]:
 
 
 def _keep_alive(stage: Stage, part: Part) -> Iterator[int]:
-    talk = stage.talk
     sides: Iterator[Side] = ("server" if each else "client" for each in part.kind.frames.is_server[part.rows].tolist())
     for n, size, side in zip(part.records, _sizes(part), sides, strict=True):
+        talk = stage.talk
         if side == "client":
             talk.blocks.pass_frame(size)
         yield _or_none(talk.keep_alive(side, n))

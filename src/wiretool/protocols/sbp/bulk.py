@@ -7,13 +7,14 @@ import numpy as np
 
 from wiretool import limits
 from wiretool.codec.columns import Flags, Integers
-from wiretool.codec.hops import Hops, Prefix, hop
-from wiretool.codec.message import Side
-from wiretool.protocols.bulk import NO_REPLY, BulkConversation, Frames, Group, PrefixedColumns
+from wiretool.codec.hops import Prefix
+from wiretool.protocols.bulk import NO_REPLY, BulkConversation, Frames, Group, PrefixedColumns, Weights
 from wiretool.protocols.conversation import Conversation
 from wiretool.protocols.sbp.bulk_frames import Envelopes, FrameReader, envelopes_of, find_whole, group_of
 from wiretool.protocols.sbp.bulk_pairs import Pairs, Stretch, pair_connections
+from wiretool.protocols.sbp.bulk_trust import trust_in
 from wiretool.protocols.sbp.framing import LENGTH_BYTES, MAGIC
+from wiretool.protocols.sbp.schema import LATEST
 from wiretool.protocols.sbp.session import SbpConversation
 
 _PREFIX = Prefix(
@@ -31,9 +32,14 @@ FRAMES_MIN = 16
 class SbpColumns(PrefixedColumns):
     """Reads the connections whose frames are all regular."""
 
+    can_weigh = True
+
     def __init__(self, reader: type[FrameReader]) -> None:
         super().__init__({"client": _PREFIX, "server": _PREFIX})
         self._reader = reader
+
+    def weigh(self, frames: Frames, owner: Integers) -> Weights:
+        return Weights(trust_in(self._reader(LATEST), frames, envelopes_of(frames)), np.ones(len(owner), np.bool_))
 
     def read(
         self,
@@ -72,9 +78,6 @@ class SbpBulk(BulkConversation):
     def __init__(self, conversation: SbpConversation) -> None:
         self._conversation = conversation
         self._pairs = Pairs(conversation)
-
-    def split(self, side: Side, data: bytes, start: int, end: int, guesses: Integers) -> Hops:
-        return hop(data, start, end, _PREFIX, guesses)
 
     def read(self, frames: Frames, read_one: Callable[[int], None]) -> Sequence[Group]:
         first, count = 0, len(frames.starts)

@@ -118,7 +118,7 @@ class FrameReader:
     """Reads frames of one schema."""
 
     def __init__(self, schema: Schema) -> None:
-        self._schema = schema
+        self.schema = schema
 
     def kinds(self, frames: Frames, envelopes: Envelopes, is_asked: Flags, is_range_server: Flags) -> list[Kind]:
         """Return the kinds of the frames that are asked for, without those that must be read by themselves.
@@ -128,7 +128,7 @@ class FrameReader:
         keys, kinds = envelopes.keys, list[Kind]()
         for key in np.unique(keys[is_asked]).tolist():
             frame = SbpFrame(opcode=key >> 8, flags=key & 0xFF)
-            operation = self._schema.operation(frame.opcode)
+            operation = self.schema.operation(frame.opcode)
             if operation is None or frame.opcode == 0:
                 continue
             rows = np.flatnonzero(is_asked & (keys == key))
@@ -149,9 +149,9 @@ class FrameReader:
 
         `is_any_kind` are the frames that may seal a range of any kind.
         """
-        schema, mine = self._schema, envelopes.take(rows)
+        schema, mine = self.schema, envelopes.take(rows)
         has_payload = mine.payload_length > 0
-        header = _headers(schema.header_table(frame), frames.data, frames.starts[rows] + FIXED_BYTES, mine)
+        header = read_headers(schema.header_table(frame), frames.data, frames.starts[rows] + FIXED_BYTES, mine)
         is_read = header.is_read & (header.has | (not schema.wants_header(frame)))
         if frame.opcode == APPEND and not frame.is_response:
             is_read &= has_payload
@@ -207,8 +207,8 @@ class Headers(NamedTuple):
         return TablesOf(self.cls, self.has[rows], self.fields.take(rows[self.has]))
 
 
-def _headers(cls: type[Table] | None, data: bytes, starts: Integers, envelopes: Envelopes) -> Headers:
-    """The headers that begin at these places: tables of `cls`, or bytes of any kind."""
+def read_headers(cls: type[Table] | None, data: bytes, starts: Integers, envelopes: Envelopes) -> Headers:
+    """Read the headers that begin at these places: tables of `cls`, or bytes of any kind."""
     has = envelopes.header_length > 0
     is_read = np.ones(len(has), np.bool_)
     starts, lengths = starts[has], envelopes.header_length[has]

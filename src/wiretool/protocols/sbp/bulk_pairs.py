@@ -74,7 +74,9 @@ def pair_connections(talks: Sequence[SbpConversation], stretch: Stretch, is_plai
 def note_frames(talks: Sequence[SbpConversation], stretch: Stretch) -> None:
     """Note the senders, the kinds of servers and the phases of connections; `owner` is -1 for other frames."""
     is_mine = stretch.owner >= 0
-    for code in np.unique(2 * stretch.owner[is_mine] + stretch.is_server[is_mine]).tolist():
+    has_sent = np.zeros(2 * len(talks), np.bool_)
+    has_sent[2 * stretch.owner[is_mine] + stretch.is_server[is_mine]] = True
+    for code in np.flatnonzero(has_sent).tolist():
         talks[code >> 1].heard.add(_SIDES[code & 1])
     for row in np.flatnonzero(is_mine & (stretch.opcodes == GOAWAY)).tolist():
         talk = talks[stretch.owner[row]]

@@ -139,6 +139,8 @@ class Requests:
 class SbpConversation(Conversation):
     """A connection whose frames are of `schema`; with `role` known, what that server never takes is a defect."""
 
+    is_proved_by_trust = True
+
     def __init__(self, began: bool, schema: Schema, *, role: Role = "") -> None:
         self.schema = schema
         self.role = role

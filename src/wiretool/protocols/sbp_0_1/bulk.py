@@ -4,17 +4,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wiretool.codec.columns import Column, Flags, Integers, Lists, Made, Numbers, Spans, Sparse, Struct
+from wiretool.codec.columns import Column, Flags, Integers, Lists, Made, Numbers, Spans, Sparse, Struct, begins_of
 from wiretool.codec.flatbuffers import Table
 from wiretool.codec.flatbuffers_columns import Tables, gather, read_tables
+from wiretool.protocols.bulk import UNSURE, Frames, Weights
+from wiretool.protocols.conversation import Conversation
 from wiretool.protocols.sbp.bulk import SbpBulk, SbpColumns
-from wiretool.protocols.sbp.bulk_frames import FrameReader, TablesOf
+from wiretool.protocols.sbp.bulk_frames import FrameReader, TablesOf, envelopes_of
 from wiretool.protocols.sbp.bulk_payloads import Batches, Chains, Links, follow
+from wiretool.protocols.sbp.bulk_trust import SURE, trust_in
 from wiretool.protocols.sbp.messages import SbpFrame
 from wiretool.protocols.sbp.records import RECORD_MAGIC, body_form
 from wiretool.protocols.sbp_0_1 import tables_s1, tables_s2
+from wiretool.protocols.sbp_0_1.messages import S1, S2
 from wiretool.protocols.sbp_0_1.records import BatchMetaS1, BatchMetaS2, RecordMeta
+from wiretool.protocols.sbp_0_1.session import BatchConversation
 
+_SCHEMAS = (S1, S2)
 #: Bytes of a batch in front of its meta: magic, base offset and a length; and of a record in front of its own.
 _BATCH_HEAD, _RECORD_HEAD = 13, 8
 
@@ -36,11 +42,49 @@ class BatchFrameReader(FrameReader):
         return Batches(Lists(np.bincount(cuts.of, minlength=len(starts)), forms), is_read)
 
 
+class BatchColumns(SbpColumns):
+    """Reads the connections whose frames are all regular, once their schema is known."""
+
+    def weigh(self, frames: Frames, owner: Integers) -> Weights:
+        envelopes = envelopes_of(frames)
+        both = np.stack([trust_in(BatchFrameReader(schema), frames, envelopes) for schema in _SCHEMAS])
+        return weigh_schemas(both, owner)
+
+
+def weigh_schemas(both: Integers, owner: Integers) -> Weights:
+    """Return the weights of frames, whose trust by each schema is in `both`, one row for each.
+
+    As `BatchConversation` has it, a frame that only one schema fits decides which is in use from then on.
+    """
+    trust = both.max(0)
+    is_unsure = (both == UNSURE).any(0)
+    firsts = begins_of(owner)
+    counts = np.diff(firsts, append=len(owner))
+    decides = ~is_unsure & (both[0] != both[1]) & (trust >= SURE)
+    place = np.where(decides, np.arange(len(owner)), len(owner))
+    decider = np.repeat(np.minimum.reduceat(place, firsts), counts) if len(firsts) else place
+    passed = np.cumsum(is_unsure)
+    has_doubt = passed - np.repeat(passed[firsts] - is_unsure[firsts], counts) > 0
+    is_decided = (np.arange(len(owner)) >= decider) & ~has_doubt
+    chosen = (both[1] > both[0])[np.minimum(decider, len(owner) - 1)].astype(np.int64)
+    trust = np.where(is_decided, np.take_along_axis(both, chosen[None], 0)[0], trust)
+    trust[is_unsure] = UNSURE
+    schema_of = dict(zip(owner[is_decided].tolist(), chosen[is_decided].tolist(), strict=True))
+
+    def trial(index: int) -> Conversation | None:
+        conversation = BatchConversation(True)
+        if index in schema_of:
+            conversation.is_decided, conversation.schema = True, _SCHEMAS[schema_of[index]]
+        return conversation
+
+    return Weights(trust, is_decided, trial)
+
+
 class BatchBulk(SbpBulk):
     """Requests and responses of one connection, once its schema is known."""
 
     reader = BatchFrameReader
-    together = SbpColumns(BatchFrameReader)
+    together = BatchColumns(BatchFrameReader)
 
 
 #: What the batches behind a header begin with, and which list of the header says how long each is.

@@ -16,6 +16,9 @@ from wiretool.protocols.sbp_0_1.messages import S1, S2
 class BatchConversation(SbpConversation):
     """A connection that is read as S1 until a frame says that it is S2, which decides it."""
 
+    # A frame of one schema takes away trust in frames of the other.
+    is_proved_by_trust = False
+
     def __init__(self, began: bool) -> None:
         super().__init__(began, S1)
         self.is_decided = False

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from wiretool.codec.columns import Bytes, Integers
 
+#: A factor with bits in all places: half a UUID times it, plus the other half, is nearly always unique to the UUID.
+_MIXER = np.int64(0x1E37_79B9_7F4A_7C15)
+
 
 def numbers_of(values: Integers, has: Any = None) -> pa.Array:
     """Whole numbers as int64, truths as bool; null where `has` says so."""
@@ -37,39 +40,42 @@ def coded_of(codes: NDArray[Any], values: Sequence[str | None]) -> pa.Array:
 
 def spans_of(data: bytes | pa.Buffer, starts: Integers, lengths: Integers, kind: pa.DataType) -> pa.Array:
     """`data[starts[i] : starts[i] + lengths[i]]` as strings or binaries; the data must be below 2 GiB."""
-    count = len(starts)
-    ends = starts + lengths
+    count, ends = len(starts), starts + lengths
     if not count:
         return pa.array([], kind)
+    places = np.arange(0, 2 * count, 2)
     if (starts[1:] < ends[:-1]).any():  # out of order, or over one another
         order = np.argsort(starts, kind="stable")
-        if (starts[order][1:] < ends[order][:-1]).any():
-            return pa.array([bytes(memoryview(data)[start:end]) for start, end in zip(starts, ends, strict=True)], kind)
-        back = np.empty(count, np.int64)
-        back[order] = np.arange(count)
-        return spans_of(data, starts[order], lengths[order], kind).take(pa.array(back))
+        starts, ends = starts[order], ends[order]
+        if (starts[1:] < ends[:-1]).any():
+            back = np.argsort(order)
+            spans = zip(starts[back].tolist(), ends[back].tolist(), strict=True)
+            return pa.array([bytes(memoryview(data)[start:end]) for start, end in spans], kind)
+        at, places = places, np.empty(count, np.int64)
+        places[order] = at
     # Between the beginning of one span and its end: every other string is what stands between two of them.
     bounds = np.stack((starts, ends), 1).reshape(-1).astype(np.int32)
     buffers = [None, pa.py_buffer(bounds), data if isinstance(data, pa.Buffer) else pa.py_buffer(data)]
     every = pa.Array.from_buffers(kind, 2 * count - 1, buffers)
-    return every.take(pa.array(np.arange(0, 2 * count, 2)))
+    return every.take(pa.array(places))
 
 
 def coded_uuids_of(raw: Bytes) -> pa.Array:
     """UUIDs of 16 bytes each as their canonical text, each text once: a dictionary array."""
-    kinds, codes = _kinds_of(raw)
+    kinds, codes = distinct_uuids(raw)
     return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), uuid_texts(kinds))
 
 
-def _kinds_of(raw: Bytes) -> tuple[Bytes, Integers]:
-    """The different ones among the rows, and which each row is. Equal rows stand together as a rule."""
+def distinct_uuids(raw: Bytes) -> tuple[Bytes, Integers]:
+    """Return the different ones among UUIDs of 16 bytes each, and the index there of each row."""
     halves = np.ascontiguousarray(raw).view(np.int64)
-    begins = np.flatnonzero((halves[1:] != halves[:-1]).any(1)) + 1
-    begins = np.concatenate(([0] if len(raw) else [], begins)).astype(np.int64)
-    heads = np.ascontiguousarray(raw[begins])
-    kinds, of_head = np.unique(heads.view("V16")[:, 0], return_inverse=True)
-    codes = np.repeat(of_head, np.diff(begins, append=len(raw)))
-    return np.frombuffer(kinds.tobytes(), np.uint8).reshape(-1, 16), codes
+    begins = np.flatnonzero(np.append(True, (halves[1:] != halves[:-1]).any(1))[: len(halves)])
+    heads = halves[begins]
+    # Sorting one number for both halves is several times faster than sorting 16 bytes.
+    _, firsts, of_head = np.unique(heads[:, 0] * _MIXER + heads[:, 1], return_index=True, return_inverse=True)
+    if (heads[firsts][of_head] != heads).any():
+        _, firsts, of_head = np.unique(heads.view("V16")[:, 0], return_index=True, return_inverse=True)
+    return raw[begins[firsts]], np.repeat(of_head, np.diff(begins, append=len(halves)))
 
 
 def uuid_texts(raw: Bytes) -> pa.Array:

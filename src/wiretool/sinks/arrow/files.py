@@ -26,6 +26,8 @@ GROUP_ROWS = 262_144
 GROUP_BYTES = 8 * 1024 * 1024
 #: Rows that are made into what readers of Arrow IPC see at a time: each text that is coded here is written out there.
 IPC_ROWS = 16_384
+#: Rows that Arrow hands to the encoder at a time; by default far fewer, at a cost for each.
+BATCH_ROWS = 65_536
 #: How hard zstd tries: more costs time and saves little.
 ZSTD_LEVEL = 1
 #: What each of our tables says of itself.
@@ -171,6 +173,7 @@ class ParquetFile(TableFile):
             column_encoding=dict.fromkeys(whole, "DELTA_BINARY_PACKED"),
             write_statistics=[*coded, *whole],
             store_schema=False,
+            write_batch_size=BATCH_ROWS,
         )
         self._writer.add_key_value_metadata(OURS)
 

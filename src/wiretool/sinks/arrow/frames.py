@@ -15,7 +15,7 @@ from wiretool.codec.json_text import json_text
 from wiretool.codec.types import uuid_text
 from wiretool.protocols.bulk import NO_REPLY, Group
 from wiretool.records import Record
-from wiretool.sinks.arrow.arrays import coded_of
+from wiretool.sinks.arrow.arrays import coded_of, distinct_uuids
 from wiretool.sinks.arrow.leaves import CODED, plain, whole
 
 #: The values of an append that have a column, as the protocols name them: Pravega's, and the draft's.
@@ -60,7 +60,7 @@ class Gathered:
     """The columns of one batch, put together out of stretches: numbers as they are, text as codes."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, list[Integers]] = defaultdict(list)
+        self._numbers: dict[str, list[tuple[int, Integers]]] = defaultdict(list)
         self._has: dict[str, list[tuple[int, Flags]]] = defaultdict(list)
         self._codes: dict[str, list[tuple[int, Codes]]] = defaultdict(list)
         self._words: dict[str, dict[str | None, int]] = defaultdict(dict)
@@ -69,13 +69,23 @@ class Gathered:
 
     # -- what comes in -------------------------------------------------------------------------------------------------
 
-    def add_group(self, run: FrameRun, group: Group) -> None:
-        """The frames of a group."""
+    def add_run(self, run: FrameRun) -> None:
+        """The frames of a run, group by group."""
+        connections = run.numbers_of_connections()
+        ends = {
+            name: np.array([self._code(name, getattr(each, name)) for each in run.connections], np.int32)
+            for name in ("client", "server")
+        }
+        for group in run.groups:
+            self._add_group(run, group, connections, ends)
+
+    def _add_group(self, run: FrameRun, group: Group, connections: Integers, ends: Mapping[str, Codes]) -> None:
+        """The frames of a group; `connections` is by frame of the run, codes of `ends` by connection of the run."""
         rows, frames = group.rows, run.frames
         starts = frames.starts[rows]
         self._always("n", frames.numbers[rows])
         self._always("time_ns", run.times[rows])
-        self._always("connection", run.numbers_of_connections(rows))
+        self._always("connection", connections[rows])
         self._always("first_packet", run.first_packets[rows])
         self._always("last_packet", run.last_packets[rows])
         self._always("offset", run.offsets[rows])
@@ -87,9 +97,9 @@ class Gathered:
         ):
             # One value for all rows: no memory is filled with it yet.
             self._put_codes(name, np.broadcast_to(np.int32(self._code(name, text or None)), len(rows)))
-        for name in ("client", "server"):
-            ends = np.array([self._code(name, getattr(each, name)) for each in run.connections], np.int32)
-            self._put_codes(name, ends[run.connection_of[rows]] if len(ends) > 1 else np.broadcast_to(ends, len(rows)))
+        owner = run.connection_of[rows]
+        for name, codes in ends.items():
+            self._put_codes(name, codes[owner] if len(codes) > 1 else np.broadcast_to(codes, len(rows)))
         sides = np.array([self._code("side", "client"), self._code("side", "server")], np.int32)
         self._put_codes("side", sides[frames.is_server[rows].astype(np.int64)])
         if group.reply_to is not None:
@@ -147,12 +157,12 @@ class Gathered:
     # -- stretches -----------------------------------------------------------------------------------------------------
 
     def _always(self, name: str, values: Integers) -> None:
-        self._numbers[name].append(values)
+        self._numbers[name].append((self._count, values))
 
     def _put(self, name: str, values: Integers, has: Flags | None) -> None:
         """Numbers of the stretch that begins here; of one that has none of that name nothing is put."""
         self._has[name].append((self._count, np.ones(len(values), np.bool_) if has is None else has))
-        self._numbers[name].append(values)
+        self._always(name, values)
 
     def _put_values(self, name: str, values: Sequence[int | None]) -> None:
         has = np.fromiter((value is not None for value in values), np.bool_, len(values))
@@ -177,38 +187,33 @@ class Gathered:
             codes: Codes = table[column.codes]
             return codes
         if isinstance(column, Uuids):
-            halves = np.ascontiguousarray(column.raw).view(np.int64)
-            begins = np.flatnonzero(np.append(True, (halves[1:] != halves[:-1]).any(1))[: len(halves)])
-            codes = np.array([self._code(name, uuid_text(column.raw[row].tobytes())) for row in begins], np.int32)
-            return np.repeat(codes, np.diff(begins, append=len(halves)))
+            kinds, indices = distinct_uuids(column.raw)
+            return np.array([self._code(name, uuid_text(each.tobytes())) for each in kinds], np.int32)[indices]
         return np.array([self._code(name, value) for value in values_of(column, data)], np.int32)
 
     # -- what comes out ------------------------------------------------------------------------------------------------
 
     def table(self) -> pa.Table:
         """All rows in the order of their numbers."""
-        numbers = np.concatenate(self._numbers["n"])
-        is_sorted = bool((numbers[1:] > numbers[:-1]).all())
-        self._order = None if is_sorted else np.argsort(numbers, kind="stable")
+        numbers = np.concatenate([values for _, values in self._numbers["n"]])
+        #: The place of each row in that order.
+        self._places = _places_of(numbers)
         arrays = [self._array(field) for field in SCHEMA]
         return pa.Table.from_arrays(arrays, schema=SCHEMA)
 
     def _array(self, field: pa.Field) -> pa.Array:
         name = field.name
         if name == "time":
-            return pa.array(self._ordered(np.concatenate(self._numbers["time_ns"])) // 1000).view(_TIME)
+            return pa.array(self._placed(self._numbers["time_ns"]) // 1000).view(_TIME)
         if name == "left_over":
             return self._left_overs()
         if name in _CODED:
             return _coded(self._codes_in_order(self._codes[name]), list(self._words[name]))
-        if name in self._has:
-            parts = [(at, values) for (at, _), values in zip(self._has[name], self._numbers[name], strict=True)]
-            values = self._ordered(self._spread(parts, np.zeros(self._count, np.int64)))
-            has = self._ordered(self._spread(self._has[name], np.zeros(self._count, np.bool_)))
-            return pa.array(values, mask=None if has.all() else ~has)
-        if name in self._numbers:
-            return pa.array(self._ordered(np.concatenate(self._numbers[name])))
-        return pa.nulls(self._count, field.type)
+        if name not in self._numbers:
+            return pa.nulls(self._count, field.type)
+        values = self._placed(self._numbers[name])
+        has = self._placed(self._has[name], np.bool_) if name in self._has else np.True_
+        return pa.array(values, mask=None if has.all() else ~has)
 
     def _codes_in_order(self, parts: Sequence[tuple[int, Codes]]) -> Codes:
         """The code of each row, -1 where no stretch has one."""
@@ -217,22 +222,37 @@ class Gathered:
             None not in values and len(values) == 1 and sum(len(codes) for _, codes in parts) == self._count
         ):
             return np.full(self._count, values.pop() if parts else -1, np.int32)
-        ordered: Codes = self._ordered(self._spread(parts, np.full(self._count, -1, np.int32)))
-        return ordered
+        codes: Codes = self._placed(parts, np.int32, -1)
+        return codes
 
-    def _ordered(self, values: Any) -> Any:
-        return values if self._order is None else values.take(self._order)
-
-    def _spread(self, parts: Sequence[tuple[int, Any]], out: Any) -> Any:
+    def _placed(self, parts: Sequence[tuple[int, Any]], kind: Any = np.int64, missing: int = 0) -> Any:
+        """The values of all parts in order, `missing` where none has one."""
+        is_whole = sum(len(values) for _, values in parts) == self._count
+        out = np.empty(self._count, kind) if is_whole else np.full(self._count, missing, kind)
         for at, values in parts:
-            out[at : at + len(values)] = values
+            stretch = slice(at, at + len(values))
+            out[stretch if self._places is None else self._places[stretch]] = values
         return out
 
     def _left_overs(self) -> pa.Array:
         if not self._left_over:
             return pa.nulls(self._count, pa.binary())
-        rows = range(self._count) if self._order is None else self._order.tolist()
-        return pa.array([self._left_over.get(row) for row in rows], pa.binary())
+        values: list[bytes | None] = [None] * self._count
+        for row, left_over in self._left_over.items():
+            values[row if self._places is None else int(self._places[row])] = left_over
+        return pa.array(values, pa.binary())
+
+
+def _places_of(numbers: Integers) -> Integers | None:
+    """Return the place of each number among all of them in order; None where they are in order."""
+    if (numbers[1:] > numbers[:-1]).all():
+        return None
+    places: Integers = numbers - numbers.min()
+    if places.max() + 1 == len(numbers):  # as in every batch of which no record was filtered out
+        return places
+    places = np.empty(len(numbers), np.int64)
+    places[np.argsort(numbers, kind="stable")] = np.arange(len(numbers))
+    return places
 
 
 _APPENDS = {*APPEND_TEXTS, *APPEND_NUMBERS}
@@ -261,8 +281,7 @@ def frame_table(batch: Batch) -> pa.Table:
     """One row for each record of a batch, in order; there is at least one."""
     gathered = Gathered()
     for run in batch.runs:
-        for group in run.groups:
-            gathered.add_group(run, group)
+        gathered.add_run(run)
     if batch.records:
         gathered.add_records(batch.records)
     return gathered.table()

@@ -107,14 +107,25 @@ class Columns:
         self._connections = run.connections
         self._data = run.frames.data
         self._hex: pa.Buffer | None = None
-        self._of_connections: dict[str, pa.Array] = {}
+        self._of_connections: dict[str, tuple[pa.Array, pa.Array]] = {}
 
-    def of_connections(self, name: str, indices: Integers) -> pa.Array:
-        """Return the text of one value of the connections with these indices."""
+    def numbers_of_connections(self, indices: Integers) -> Cell:
+        """The numbers of the connections with these indices."""
+        return Cell(Sort.NUMBER, [self._texts_of("connection")[0].take(pa.array(indices))])
+
+    def ends_of_connections(self, name: str, indices: Integers) -> Cell:
+        """The `client` or `server` of the connections with these indices."""
+        raw, escaped = self._texts_of(name)
+        places = pa.array(indices)
+        text = raw.take(places)
+        return Cell(Sort.TEXT, ['"', text if escaped is raw else escaped.take(places), '"'], text)
+
+    def _texts_of(self, name: str) -> tuple[pa.Array, pa.Array]:
+        """Return the text of one value of each connection, also as it stands in JSON: that array itself if alike."""
         if name not in self._of_connections:
-            values = [str(getattr(ends, name)) for ends in self._connections]
-            self._of_connections[name] = pa.array(values, pa.string())
-        return self._of_connections[name].take(pa.array(indices))
+            raw = pa.array([str(getattr(ends, name)) for ends in self._connections], pa.string())
+            self._of_connections[name] = raw, in_json(raw)
+        return self._of_connections[name]
 
     def cell(self, column: Column, wire: WireType | None = None) -> Cell:
         """The values of a column; with a wire type, which has a JSON form of its own, those of a field of a message."""

@@ -17,7 +17,6 @@ from wiretool.sinks.lines.cells import (
     constant_cell,
     is_as_it_is,
     number_cell,
-    text_cell,
 )
 from wiretool.sinks.lines.parts import Part
 from wiretool.sinks.lines.strings import Piece
@@ -82,13 +81,13 @@ class Values:
         run, rows = self._part.run, self._part.group.rows
         if len(run.connections) == 1:
             return Cell(Sort.NUMBER, [str(run.connections[0].connection)])
-        return Cell(Sort.NUMBER, [self._columns.of_connections("connection", run.connection_of[rows])])
+        return self._columns.numbers_of_connections(run.connection_of[rows])
 
     def _end(self, name: str) -> Cell:
         run, rows = self._part.run, self._part.group.rows
         if len(run.connections) == 1:
             return constant_cell(getattr(run.connections[0], name))
-        return text_cell(self._columns.of_connections(name, run.connection_of[rows]))
+        return self._columns.ends_of_connections(name, run.connection_of[rows])
 
     def _side(self) -> Cell:
         is_server = self._part.run.frames.is_server[self._part.group.rows]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.protocols.pravega.bulk_readings import STEP, Said, frames_of, readings_of
 from tests.protocols.pravega.talk import OTHER, SEGMENT, SETUP, WORLD, WRITER, ack, block, end
+from tests.protocols.pravega.test_bulk import state_of
 from wiretool import limits
 from wiretool.codec.message import Message, Side
 from wiretool.protocols.pravega.bulk import PravegaBulk
@@ -29,6 +30,13 @@ def regular(appends: int, number: int = 0) -> list[Saying]:
     said: list[Saying] = [("client", HELLO), ("server", HELLO), ("client", asked), ("server", answer)]
     said += [("client", end(each, WORLD)) for each in range(1, appends + 1)]
     return said + [("server", ack(each)) for each in range(1, appends + 1)]
+
+
+def middle(appends: int, first: int = 1) -> list[Saying]:
+    """Return the messages of a client that appended before, each append an event by itself."""
+    numbers = range(first, first + appends)
+    said: list[Saying] = [("client", end(each, WORLD, whole=len(WORLD))) for each in numbers]
+    return said + [("server", ack(each)) for each in numbers]
 
 
 def changed(said: list[Saying], luck: random.Random) -> list[Saying]:
@@ -55,18 +63,30 @@ def changed(said: list[Saying], luck: random.Random) -> list[Saying]:
     return [*said[:at], luck.choice(others[kind]), *said[at:]]
 
 
-def readings(saids: Sequence[Sequence[Said]], seed: int = 1) -> list[bool]:
-    """Return which connections were read without a session; AssertionError where readings differ from a session's."""
+def readings(saids: Sequence[Sequence[Said]], seed: int = 1, *, is_whole: bool = True) -> list[bool]:
+    """Return which connections were read without a session.
+
+    AssertionError where readings, or the state of those that may go on, differ from a session's.
+    """
     owners = [index for index, said in enumerate(saids) for _ in said]
     random.Random(seed).shuffle(owners)
     waiting = [iter(said) for said in saids]
     every = frames_of([next(waiting[index]) for index in owners], 1)
-    groups, flags = PravegaBulk.together.read_whole(every, np.array(owners, np.int64), len(saids))
+    columns, owner = PravegaBulk.together, np.array(owners, np.int64)
+    if is_whole:
+        read = columns.read_new(every, owner, len(saids))
+    else:
+        read = columns.read_middle(every, owner, len(saids), np.ones(len(owner), np.bool_))
+    groups, flags = read.groups, read.is_read
     found = dict(reading for group in groups for reading in readings_of(every, group))
     is_read: list[bool] = flags.tolist()
     assert len(found) == sum(len(group.rows) for group in groups) == sum(is_read[owner] for owner in owners)
+    reader, going = columns.open(), np.flatnonzero(flags & read.may_go_on)
+    if len(going):
+        reader.open(going, read, going)
+    talks = dict(zip(going.tolist(), reader.release(going), strict=True))
     for index in np.flatnonzero(flags).tolist():
-        alone = PravegaConversation(True)
+        alone = PravegaConversation(is_whole)
         rows = [row for row, owner in enumerate(owners) if owner == index]
         for row, (side, data) in zip(rows, saids[index], strict=True):
             n = 1 + row * STEP
@@ -75,6 +95,10 @@ def readings(saids: Sequence[Sequence[Said]], seed: int = 1) -> list[bool]:
             assert (message, fields, reply_to) == (expected.message, expected.fields, expected.reply_to)
             assert rest == [expected.append, expected.events, expected.left_over]
             assert not expected.defects
+        if index in talks:
+            talk = talks[index]
+            assert isinstance(talk, PravegaConversation)
+            assert state_of(talk) == state_of(alone)
     return is_read
 
 
@@ -84,6 +108,16 @@ def frames(said: Sequence[Saying]) -> list[Said]:
 
 def test_regular_connections_need_no_session() -> None:
     assert readings([frames(regular(3, number)) for number in range(12)]) == [True] * 12
+
+
+def test_regular_connections_in_mid_stream_need_no_session() -> None:
+    assert readings([frames(middle(3, 1 + number)) for number in range(12)], is_whole=False) == [True] * 12
+
+
+def test_an_append_whose_block_may_be_missing_is_left() -> None:
+    saids = [frames(middle(3)) for _ in range(12)]
+    odd = frames([("client", end(1, WORLD)), ("server", ack(1))])
+    assert readings([*saids, odd], is_whole=False) == [True] * 12 + [False]
 
 
 def test_few_frames_are_left() -> None:
@@ -109,3 +143,10 @@ def test_any_change_leaves_the_readings_of_sessions(seed: int, changes: list[int
             said = changed(said, luck) if said else said
         saids.append(said)
     assert readings([frames(said) for said in saids], seed)[:12] == [True] * 12
+    middles = [middle(3, 1 + number) for number in range(12)]
+    for count in changes:
+        said = middle(1 + luck.randrange(5))
+        for _ in range(count):
+            said = changed(said, luck) if said else said
+        middles.append(said)
+    assert readings([frames(said) for said in middles], seed, is_whole=False)[:12] == [True] * 12

@@ -1,0 +1,86 @@
+"""A watch whose protocol is recognised together with those of others."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+from wiretool.bulk.lent_watch import LentWatch
+from wiretool.capture.items import Data
+from wiretool.codec.framing import Mark
+from wiretool.codec.message import Side
+from wiretool.protocols.conversation import Conversation, Protocol
+from wiretool.protocols.recognise import protocol_of_start
+from wiretool.watch import SIDES
+
+
+class BeginningWatch(LentWatch):
+    """Holds the first bytes of a connection until who recognises it names its protocol."""
+
+    @abstractmethod
+    def _note_understood(self) -> None:
+        """Note that the protocol is known."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Return whether it is known which protocol is in use, if any."""
+        return self._is_settled
+
+    @property
+    def expected(self) -> Sequence[Protocol]:
+        """Return the protocols that are expected on a connection whose first bytes were captured; none on another."""
+        return self._expected if self._began else ()
+
+    @property
+    def has_begun(self) -> bool:
+        """Return whether bytes were read, or a protocol was recognised."""
+        return self._is_settled or bool(self._held)
+
+    def begin(self, side: Side, data: bytes) -> None:
+        """Recognise the protocol by the bytes of the first packet, if they are the same as of earlier connections."""
+        protocol = protocol_of_start(side, data, self._expected, self._every) if self._began else None
+        if protocol is not None:
+            self.begin_with(protocol, None)
+
+    def begin_with(self, protocol: Protocol, trial: Conversation | None) -> None:
+        """Read a protocol from the first byte on, which `trial` has found out."""
+        self._speak(protocol, trial)
+        self._is_settled = True
+        self._note_understood()
+        for side in SIDES:
+            items = [item for item in self.held_items if item.side == side]
+            marks = [Mark(item.offset + len(item.data), item.packet, item.time_ns) for item in items]
+            self._splitters[side].pass_to(0, b"".join(item.data for item in items), marks, 0)
+
+    @property
+    def may_begin_together(self) -> bool:
+        """Return whether its protocol may be recognised with those of others: it holds nothing but bytes in order."""
+        return not self._is_settled and len(self.held_items) == len(self._held)
+
+    @property
+    def held_items(self) -> Sequence[Data]:
+        """Return the bytes that are held until the protocol is known."""
+        return [item for item in self._held if isinstance(item, Data)]
+
+    @property
+    def look_at(self) -> int:
+        """Return how many bytes it holds before it looks at them."""
+        return self._look_at
+
+    def hold(self, items: Sequence[Data], look_at: int) -> None:
+        """Hold the next bytes; the protocol shows once `look_at` bytes are there at the earliest."""
+        self._held += items
+        self._held_bytes += sum(len(item.data) for item in items)
+        self._look_at = look_at
+        self._connection.is_understood = True
+        self.note_unfinished()
+
+    def drop_held(self) -> None:
+        """Note that the bytes which are held were read."""
+        self.count(self._held_bytes, 0, 0)
+        self._held, self._held_bytes = [], 0
+
+    def forget_beginning(self) -> None:
+        """Undo `begin_with`."""
+        for name in ("_conversation", "_splitters", "_bulk", "_protocol", "_is_settled", "_in_doubt"):
+            vars(self).pop(name, None)
+        self._row.protocol = ""
+        self.note_unfinished()

@@ -1,0 +1,242 @@
+"""What is read later of a table: bytes of streams as rows of it, and by connection whatever else came between them."""
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+import numpy as np
+
+from wiretool.capture.items import Connection, Data, Item
+from wiretool.capture.plain_runs import PlainSegments
+from wiretool.capture.runs import SIDES, Run
+from wiretool.capture.segments import SegmentTable
+from wiretool.codec.columns import Integers, begins_of
+
+_NO_OWNER = -1
+#: The places of rows that are deferred together are this far from those that are deferred next.
+_PLACE_SHIFT = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendedTable(SegmentTable):
+    """A table and behind it rows of bytes that are no whole payload there: many were held since an earlier table.
+
+    Only payloads, packets and times are asked of these.
+    """
+
+    items: Sequence[bytes] = ()
+
+    @classmethod
+    def of(cls, table: SegmentTable, items: Sequence[Data]) -> "ExtendedTable":
+        """Return a table extended by the bytes of items."""
+        more = np.array([(item.packet, item.time_ns, len(item.data)) for item in items], np.int64).T
+        columns = {each.name: getattr(table, each.name) for each in fields(SegmentTable)}
+        for name, values in zip(("numbers", "times", "lengths"), more, strict=True):
+            columns[name] = np.append(columns[name], values)
+        earlier = table.items if isinstance(table, ExtendedTable) else ()
+        return cls(**columns, items=[*earlier, *(item.data for item in items)])
+
+    def payload(self, row: int) -> bytes:
+        count = len(self.starts)
+        return self.items[row - count] if row >= count else SegmentTable.payload(self, row)
+
+    def payloads(self, rows: Integers) -> list[bytes | memoryview]:
+        out: list[bytes | memoryview] = []
+        for mine in np.split(rows, begins_of(rows >= len(self.starts))[1:]):
+            if len(mine) and mine[0] >= len(self.starts):
+                out += [self.payload(row) for row in mine.tolist()]
+            else:
+                out += SegmentTable.payloads(self, mine)
+        return out
+
+
+class Other(NamedTuple):
+    """An item that is no row of the table, given by a packet."""
+
+    #: How many others of its connection are before it: rows of that stretch, and of earlier ones, are read first.
+    stretch: int
+    packet: int
+    item: Item
+
+
+class _Owner:
+    """A connection, and what was deferred of it that is no row."""
+
+    __slots__ = ("connection", "others", "stretch")
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.others: deque[Other] = deque()
+        #: How many others there were.
+        self.stretch = 0
+
+
+class Deferred:
+    """What is deferred of one table, until it is read.
+
+    By row of the table: the index of its connection, as long as it is to be read; its stretch, which is the number of
+    others before it; the packet that gives its frames; its place among all that was deferred; the offset of its first
+    byte; and whether it is the server's.
+    """
+
+    def __init__(self, table: SegmentTable) -> None:
+        count = len(table)
+        self.table = table
+        self.owner = np.full(count, _NO_OWNER)
+        self.stretch = np.zeros(count, np.int64)
+        self.emitted_at = table.numbers.copy()
+        self.place = np.zeros(count, np.int64)
+        self.offset = np.zeros(count, np.int64)
+        self.is_server = np.zeros(count, np.bool_)
+        self._owners: list[_Owner] = []
+        self._indices: dict[Connection, int] = {}
+        self._places = 0
+        #: Items that are rows behind those of the table, as soon as these are there.
+        self._items: list[Data] = []
+        #: Rows that are not in the arrays yet: their owner, stretch, packet, place, offset, and whether the server's.
+        self._rows: list[int] = []
+        self._columns: list[tuple[int, int, int, int, int, bool]] = []
+
+    def has(self, connection: Connection) -> bool:
+        """Return whether something of a connection was deferred in this table."""
+        return connection in self._indices
+
+    def connections(self) -> Iterator[Connection]:
+        """Yield the connections of which something was deferred."""
+        return iter(self._indices)
+
+    def connection(self, owner: int) -> Connection:
+        """Return the connection with an index."""
+        return self._owners[owner].connection
+
+    # -- what comes ------------------------------------------------------------------------------------------------
+
+    def add_run(self, run: Run) -> None:
+        """Defer plain segments of a connection."""
+        index = self._index(run.connection)
+        owner, base = self._owners[index], self._next_place()
+        for side in SIDES:
+            rows = run.side(side).rows
+            if len(rows):
+                ends = run.side(side).offset + np.cumsum(self.table.lengths[rows])
+                self.owner[rows], self.stretch[rows], self.emitted_at[rows] = index, owner.stretch, run.emitted(rows)
+                self.offset[rows], self.is_server[rows] = ends - self.table.lengths[rows], side == "server"
+        rows = np.concatenate((run.client.rows, run.server.rows))
+        self.place[rows[np.argsort(run.emitted(rows), kind="stable")]] = base + np.arange(len(rows))
+
+    def add(self, row: int, item: Item) -> None:
+        """Defer an item that the segment in a row gave."""
+        index, packet = self._index(item.connection), int(self.table.numbers[row])
+        owner = self._owners[index]
+        if not isinstance(item, Data):
+            self._add_other(owner, packet, item)
+            return
+        self._rows.append(self._row_of(row, packet, item))
+        self._columns.append((index, owner.stretch, packet, self._next_place(), item.offset, item.side == "server"))
+
+    def _add_other(self, owner: _Owner, packet: int, item: Item) -> None:
+        owner.others.append(Other(owner.stretch, packet, item))
+        owner.stretch += 1
+
+    def _row_of(self, row: int, packet: int, item: Data) -> int:
+        """Return the row whose whole payload an item is, or a new one behind those of the table."""
+        table = self.table
+        if item.packet != packet:
+            row = int(np.searchsorted(table.numbers[: len(table.starts)], item.packet))
+        if table.numbers[row] == item.packet and table.lengths[row] == len(item.data):
+            return row
+        self._items.append(item)
+        return len(table) + len(self._items) - 1
+
+    def _index(self, connection: Connection) -> int:
+        index = self._indices.setdefault(connection, len(self._owners))
+        if index == len(self._owners):
+            self._owners.append(_Owner(connection))
+        return index
+
+    def _next_place(self) -> int:
+        self._places += 1
+        return self._places << _PLACE_SHIFT
+
+    # -- what is read ----------------------------------------------------------------------------------------------
+
+    def rows(self, before: int | None) -> Integers:
+        """Return the rows given before a packet, by stretch, connection and flow, each in order; None for all."""
+        self._settle()
+        is_due = self.owner >= 0
+        if before is not None:
+            is_due &= self.emitted_at < before
+        rows = np.flatnonzero(is_due)
+        flow = (self.stretch[rows] * len(self._owners) + self.owner[rows]) * 2 + self.is_server[rows]
+        return rows[np.lexsort((self.place[rows], flow))]
+
+    def _settle(self) -> None:
+        if not self._rows:
+            return
+        if self._items:
+            self._extend()
+        rows = np.array(self._rows, np.int64)
+        columns = np.array(self._columns, np.int64).T
+        self.owner[rows], self.stretch[rows], self.emitted_at[rows], self.place[rows], self.offset[rows], is_server = (
+            columns
+        )
+        self.is_server[rows] = is_server != 0
+        self._rows, self._columns = [], []
+
+    def _extend(self) -> None:
+        self.table, count = ExtendedTable.of(self.table, self._items), len(self._items)
+        none = np.zeros(count, np.int64)
+        self.owner, self.stretch, self.emitted_at, self.place, self.offset, self.is_server = (
+            np.append(column, none.astype(column.dtype))
+            for column in (self.owner, self.stretch, self.emitted_at, self.place, self.offset, self.is_server)
+        )
+        self._items = []
+
+    def others(self, before: int | None) -> Mapping[int, list[int]]:
+        """Return by stretch the connections with others given before a packet that end it."""
+        found: dict[int, list[int]] = {}
+        for index, owner in enumerate(self._owners):
+            for other in owner.others:
+                if before is not None and other.packet >= before:
+                    break
+                found.setdefault(other.stretch, []).append(index)
+        return found
+
+    def packets_of_others(self) -> Integers:
+        """Return the packets that give something else than rows, in order."""
+        return np.unique(np.array([other.packet for owner in self._owners for other in owner.others], np.int64))
+
+    def take_other(self, owner: int) -> Other:
+        """Remove the next other of a connection."""
+        return self._owners[owner].others.popleft()
+
+    def note_read(self, rows: Integers) -> None:
+        """Remove rows, which were read."""
+        self.owner[rows] = _NO_OWNER
+
+    def item(self, row: int) -> Data:
+        """Return the item of a row."""
+        table, side = self.table, SIDES[int(self.is_server[row])]
+        place = int(table.times[row]), int(table.numbers[row])
+        return Data(self.connection(int(self.owner[row])), side, int(self.offset[row]), table.payload(row), *place)
+
+    def segments(self, rows: Integers, owners: Integers) -> PlainSegments:
+        """Return rows, which are by connection and flow, as segments of these connections, by their indices."""
+        turns = np.zeros(len(self.table), np.int64)
+        turns[rows[np.argsort(self.place[rows])]] = np.arange(len(rows))
+        flow = self.owner[rows] * 2 + self.is_server[rows]
+        begins = begins_of(flow)
+        of, connections = flow[begins] >> 1, [self.connection(owner) for owner in owners.tolist()]
+        return PlainSegments(
+            self.table,
+            connections,
+            owners,
+            rows,
+            np.append(begins, len(rows)),
+            self.offset[rows[begins]],
+            np.searchsorted(owners, of),
+            flow[begins] & 1 == 1,
+            emitted_at=self.emitted_at,
+            turns=turns,
+        )

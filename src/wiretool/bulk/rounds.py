@@ -1,0 +1,203 @@
+"""Reads what was deferred of a table in rounds: each takes the bytes of all connections up to what else there is."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from wiretool import limits
+from wiretool.bulk.deferred import Deferred
+from wiretool.bulk.numbering import Numbers
+from wiretool.bulk.pace import Pace
+from wiretool.bulk.pending_output import PendingOutput
+from wiretool.bulk.plain_reading import read_plain_segments
+from wiretool.bulk.steady_watches import SteadyWatches
+from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
+from wiretool.capture.items import Connection, Item
+from wiretool.codec.columns import Flags, Integers, begins_of
+
+#: Rows of a round below which each is read by itself: arrays would cost more.
+ROWS_MIN = 16
+
+
+class Rounds:
+    """What the rounds of one reading have in common."""
+
+    def __init__(
+        self,
+        numbers: Numbers,
+        pace: Pace,
+        watch_of: Callable[[Connection], BulkWatch | EndedBulkWatch],
+        take: Callable[[Item], int],
+    ) -> None:
+        """`take` reads an item by itself, and returns how many bytes it may come to."""
+        self.numbers = numbers
+        self.pace = pace
+        self.watch_of = watch_of
+        self.take = take
+
+    def read(
+        self,
+        deferred: Deferred,
+        steady: SteadyWatches,
+        output: PendingOutput,
+        before: int | None = None,
+        *,
+        is_least: bool = False,
+    ) -> bool:
+        """Read what was given before a packet; None for all.
+
+        Return False where that is too much for one batch: then some of it is still deferred. `is_least`: it is not to
+        be divided any more.
+        """
+        return _Reading(self, deferred, steady, output, before, is_least=is_least).read()
+
+
+class _Reading:
+    """One call of `Rounds.read`."""
+
+    def __init__(
+        self,
+        rounds: Rounds,
+        deferred: Deferred,
+        steady: SteadyWatches,
+        output: PendingOutput,
+        before: int | None,
+        *,
+        is_least: bool,
+    ) -> None:
+        self._rounds = rounds
+        self._deferred = deferred
+        self._output = output
+        self._before = before
+        self._is_least = is_least
+        #: The packets that give something else than rows: more may be emitted at them than the frames of these.
+        self._shared = deferred.packets_of_others()
+        self._steady = steady
+        self._records_most = len(output.records) + limits.BATCH_RECORDS_MAX
+        self._bytes = 0
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._output.records) >= self._records_most or self._bytes > limits.BATCH_BYTES_MAX
+
+    def read(self) -> bool:
+        """Return whether all was read."""
+        deferred = self._deferred
+        rows = deferred.rows(self._before)
+        others = deferred.others(self._before)
+        stretches = deferred.stretch[rows]
+        begins = begins_of(stretches)
+        parts = dict(zip(stretches[begins].tolist(), np.split(rows, begins[1:]), strict=True)) if len(rows) else {}
+        for stretch in sorted({*parts, *others}):
+            if stretch in parts and not self._read_rows(parts[stretch]):
+                return False
+            owners = others.get(stretch, ())
+            self._leave(owners)
+            for owner in owners:
+                self._take_other(owner)
+                if self._is_full:
+                    return False
+        return True
+
+    def _take_other(self, owner: int) -> None:
+        _, packet, item = self._deferred.take_other(owner)
+        self._take(packet, item)
+        self._rounds.numbers.leave(packet)
+
+    def _leave(self, owners: Sequence[int]) -> None:
+        self._steady.release(map(self._deferred.connection, owners))
+
+    def _take(self, packet: int, item: Item) -> None:
+        self._rounds.numbers.at_packet(packet)
+        self._bytes += self._rounds.take(item)
+
+    def _take_row(self, row: int) -> None:
+        item = self._deferred.item(row)
+        self._take(int(self._deferred.emitted_at[row]), item)
+
+    # -- one round -------------------------------------------------------------------------------------------------
+
+    def _read_rows(self, rows: Integers) -> bool:
+        """Read the rows of a stretch, which are by connection and flow; return whether all were read."""
+        if len(rows) < ROWS_MIN:
+            return self._read_singly(rows)
+        owner_of = self._deferred.owner[rows]
+        parts = []
+        for mine in np.split(rows, begins_of(owner_of)[1:]):
+            owner = int(self._deferred.owner[mine[0]])
+            left = mine if self._steady.has(self._deferred.connection(owner)) else self._get_in_step(owner, mine)
+            if left is None:
+                return False
+            parts.append(left)
+        rows = np.concatenate(parts)
+        return not len(rows) or self._read_together(rows)
+
+    def _get_in_step(self, owner: int, rows: Integers) -> Integers | None:
+        """Read rows of a connection singly until it is in step; return the others, None where too many were read."""
+        deferred = self._deferred
+        watch = self._rounds.watch_of(deferred.connection(owner))
+        if isinstance(watch, BulkWatch) and watch.is_foreign:
+            self._pass_foreign(watch, rows)
+            return _NONE
+        is_server = deferred.is_server[rows]
+        lengths = deferred.table.lengths[rows]
+        sizes = [int(lengths[~is_server].sum()), int(lengths[is_server].sum())]
+        if isinstance(watch, BulkWatch) and watch.may_pass(sizes):
+            return rows
+        by_place = np.argsort(deferred.place[rows])
+        count = 0
+        for at in by_place.tolist():
+            self._take_row(int(rows[at]))
+            count += 1
+            sizes[int(is_server[at])] -= int(lengths[at])
+            if self._is_full or (isinstance(watch, BulkWatch) and watch.may_pass(sizes)):
+                break
+        done = by_place[:count]
+        self._rounds.numbers.leave(int(deferred.emitted_at[rows[done[-1]]]))
+        deferred.note_read(rows[done])
+        if self._is_full and count < len(rows):
+            return None
+        return np.delete(rows, done)
+
+    def _pass_foreign(self, watch: BulkWatch, rows: Integers) -> None:
+        """Count bytes of a protocol that is not read."""
+        deferred = self._deferred
+        for mine in np.split(rows, begins_of(deferred.is_server[rows])[1:]):
+            first, last = deferred.item(int(mine[0])), int(mine[-1])
+            table = deferred.table
+            size = int(table.lengths[mine].sum())
+            watch.pass_foreign(first, size, int(table.numbers[last]), int(table.times[last]))
+        deferred.note_read(rows)
+
+    def _read_together(self, rows: Integers) -> bool:
+        deferred = self._deferred
+        owners = np.unique(deferred.owner[rows])
+        plain = deferred.segments(rows, owners)._replace(shared=self._shared)
+        where = self._steady, self._rounds.watch_of, self._rounds.numbers, self._rounds.pace, self._output
+        read = read_plain_segments(plain, *where, is_least=self._is_least)
+        if read.is_much:
+            return False
+        is_row_read: Flags = read.are_read[np.searchsorted(owners, deferred.owner[rows])]
+        left = rows[~is_row_read]
+        deferred.note_read(rows[is_row_read])
+        return not len(left) or self._read_singly(left)
+
+    def _read_singly(self, rows: Integers) -> bool:
+        """Read rows of some connections, each by itself; return whether all were read."""
+        deferred = self._deferred
+        order = rows[np.lexsort((deferred.place[rows], deferred.owner[rows]))]
+        self._leave(np.unique(deferred.owner[rows]).tolist())
+        count = 0
+        for row, following in pairwise([*order.tolist(), -1]):
+            self._take_row(row)
+            count += 1
+            if self._is_full or following < 0 or deferred.owner[following] != deferred.owner[row]:
+                self._rounds.numbers.leave(int(deferred.emitted_at[row]))
+            if self._is_full:
+                break
+        deferred.note_read(order[:count])
+        return count == len(order)
+
+
+_NONE = np.zeros(0, np.int64)
