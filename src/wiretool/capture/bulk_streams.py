@@ -5,7 +5,6 @@ a Run of rows. Both come in such an order that for each connection it is that of
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
@@ -14,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from wiretool import limits
+from wiretool.capture.connection_rows import ConnectionRows, Way, connection_rows, stop_on
 from wiretool.capture.flows import Flow
 from wiretool.capture.handshakes import IsStart, is_never_start
 from wiretool.capture.items import Connection, Data, Finding, Item, Side
-from wiretool.capture.layers import ACK, Segment
+from wiretool.capture.layers import Segment
 from wiretool.capture.middle_starts import IsExpected, is_never_expected
 from wiretool.capture.new_connections import NewConnections
 from wiretool.capture.plain_runs import PlainSegments
@@ -29,8 +29,6 @@ from wiretool.capture.steady_flows import SteadyFlows
 from wiretool.capture.streams import Streams
 from wiretool.codec.columns import Flags, Integers
 
-#: Flags of a segment that does more than carry bytes: all but PSH and those of congestion.
-_FLAGS = 0x17
 _NONE = np.zeros(0, np.int64)
 #: Segments of a connection in one table below which each of them is fed: its runs would be too short.
 GROUP_SEGMENTS_MIN = 2 * RUN_SEGMENTS_MIN
@@ -38,31 +36,6 @@ GROUP_SEGMENTS_MIN = 2 * RUN_SEGMENTS_MIN
 NEVER = 1 << 63
 #: In place of the group of a row: its segment is fed by itself; all segments of its connection are plain.
 _ALONE, _PLAIN = -1, -2
-
-
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """One direction of a group: its flow's key, and positions in the group, each in order."""
-
-    key: bytes
-    every: Integers
-    #: Those with payload.
-    payloads: Integers
-    #: Those that do more than carry bytes, and those that do not follow on the payload before them.
-    odd: Integers
-    breaks: Integers
-
-
-@dataclass(slots=True)
-class _ConnectionRows:
-    """The segments of two flows that are each other's way back, in one table; positions are indices into `rows`."""
-
-    rows: Integers
-    ways: tuple[_Way, ...]
-    #: The position up to which all is told, that of the next segment that is to be fed, and up to which all are.
-    at: int = 0
-    stop: int = 0
-    fed_to: int = 0
 
 
 class Fed(NamedTuple):
@@ -81,7 +54,7 @@ class Pause(NamedTuple):
 class _Turns:
     """The rows of a table that are to be fed, in order, as far as that is known."""
 
-    def __init__(self, table: SegmentTable, groups: list[_ConnectionRows], group_of: Integers) -> None:
+    def __init__(self, table: SegmentTable, groups: list[ConnectionRows], group_of: Integers) -> None:
         self._table = table
         self._groups = groups
         self._group_of = group_of
@@ -110,7 +83,7 @@ class _Turns:
             row = min(row, self._next_alone[0])
         return row if look_ns > self._last_ns else min(row, self._look_row(look_ns))
 
-    def take(self, row: int) -> tuple[_ConnectionRows | None, Segment]:
+    def take(self, row: int) -> tuple[ConnectionRows | None, Segment]:
         """The segment of the next row, and its group if it has one."""
         self._fed = row
         if self._next_alone is not None and self._next_alone[0] == row:
@@ -118,13 +91,13 @@ class _Turns:
             return None, segment
         return self._groups[self._group_of[row]], self._table.segment(row)
 
-    def add(self, group: _ConnectionRows) -> None:
+    def add(self, group: ConnectionRows) -> None:
         """Have the rows of a further group fed in their turn."""
         self._group_of[group.rows] = len(self._groups)
         self._groups.append(group)
         self.put(group)
 
-    def put(self, group: _ConnectionRows) -> None:
+    def put(self, group: ConnectionRows) -> None:
         """Have the segment fed at which a group stops."""
         if group.stop < len(group.rows):
             row = int(group.rows[group.stop])
@@ -216,7 +189,7 @@ class BulkStreams:
                 mine = scan.leave(row)
                 self._release(scan.leave_odd())
                 group_of[mine] = len(groups)
-                groups.append(_group_rows(table, mine, int(np.searchsorted(mine, row))))
+                groups.append(connection_rows(table, mine, int(np.searchsorted(mine, row))))
             if scan is not None:
                 scan.open_before(row)
             group, segment = turns.take(row)
@@ -243,13 +216,13 @@ class BulkStreams:
         return scan.take_new(len(table))
 
     def _paused(
-        self, table: SegmentTable, groups: Sequence[_ConnectionRows], scan: PlainSegmentScan | None, row: int
+        self, table: SegmentTable, groups: Sequence[ConnectionRows], scan: PlainSegmentScan | None, row: int
     ) -> Iterator[NewConnections | PlainSegments | Run | Fed | Pause]:
         yield from self._passed_to(table, groups, scan, row)
         yield Pause(row)
 
     def _passed_to(
-        self, table: SegmentTable, groups: Sequence[_ConnectionRows], scan: PlainSegmentScan | None, row: int
+        self, table: SegmentTable, groups: Sequence[ConnectionRows], scan: PlainSegmentScan | None, row: int
     ) -> Iterator[NewConnections | PlainSegments | Run | Fed]:
         """The plain, and the runs of all groups, up to a row."""
         self._recent.at(row)
@@ -275,7 +248,7 @@ class BulkStreams:
             for each in before.tolist():
                 yield Fed(each, self._feed(each, table.segment(each)))
             if len(later):
-                group = _group_rows(table, later)
+                group = connection_rows(table, later)
                 group.stop = self._stop_of(table, group)
                 assert self._turns is not None, "a table is read"
                 self._turns.add(group)
@@ -306,7 +279,7 @@ class BulkStreams:
 
     # -- groups -----------------------------------------------------------------------------------------------------
 
-    def _groups(self, table: SegmentTable) -> tuple[list[_ConnectionRows], Integers, PlainSegmentScan | None]:
+    def _groups(self, table: SegmentTable) -> tuple[list[ConnectionRows], Integers, PlainSegmentScan | None]:
         """Return the groups of a table, the group of each row, and the scan for connections without irregular rows."""
         scan, long = None, _NONE
         if not self.feeds_each and has_room(table, self._streams):
@@ -328,7 +301,7 @@ class BulkStreams:
         bounds = np.searchsorted(group_of[order], np.arange(len(long) + 1)).tolist()
         groups = []
         for start, end in pairwise(bounds):
-            group = _group_rows(table, order[start:end])
+            group = connection_rows(table, order[start:end])
             group.stop = self._stop_of(table, group)
             groups.append(group)
         return groups, group_of, scan
@@ -343,32 +316,21 @@ class BulkStreams:
                 are_single[scan.pair_of_key[index]] = True
         return are_single
 
-    def _stop_of(self, table: SegmentTable, group: _ConnectionRows) -> int:
+    def _stop_of(self, table: SegmentTable, group: ConnectionRows) -> int:
         """The position of the next segment that is to be fed: one that must be, or the next one if that is near."""
         if group.at == len(group.rows) or group.at < group.fed_to:
             return group.at
         flows = [self._streams.open_flow(way.key) for way in group.ways]
         if not any(flow is not None and flow.is_plain and flow.connection.is_understood for flow in flows):
             return group.at
-        stop = min(len(group.rows), *map(partial(self._stop_on, table, group), group.ways, flows))
+        stop = min(len(group.rows), *map(partial(stop_on, table, group), group.ways, flows))
         if stop in (group.at, len(group.rows)) or stop - group.at >= RUN_SEGMENTS_MIN:
             return stop
         # Short runs would be read item by item; what is fed is put together to be read as one.
         group.fed_to = group.at + RUN_SEGMENTS_MIN
         return group.at
 
-    def _stop_on(self, table: SegmentTable, group: _ConnectionRows, way: _Way, flow: Flow | None) -> int:
-        never = len(group.rows)
-        if flow is None or not flow.is_plain or not flow.connection.is_understood:
-            return _next(way.every, group.at, never)
-        payload = _next(way.payloads, group.at, never)
-        if payload < never and table.seqs[group.rows[payload]] != flow.seq:
-            stop = payload
-        else:
-            stop = _next(way.breaks, payload + 1, never)
-        return min(stop, _next(way.odd, group.at, never))
-
-    def _passed(self, table: SegmentTable, group: _ConnectionRows, row: int) -> Iterator[Run]:
+    def _passed(self, table: SegmentTable, group: ConnectionRows, row: int) -> Iterator[Run]:
         """The run of a group up to a row, which nothing stands in the way of."""
         if group.at == len(group.rows) or group.rows[group.at] >= row:
             return
@@ -393,7 +355,7 @@ class BulkStreams:
             yield run
 
     def _side_run(
-        self, table: SegmentTable, group: _ConnectionRows, way: _Way, flow: Flow, start: int, end: int, last: int
+        self, table: SegmentTable, group: ConnectionRows, way: Way, flow: Flow, start: int, end: int, last: int
     ) -> SideRun:
         first_payload, last_payload = np.searchsorted(way.payloads, (start, end)).tolist()
         rows = group.rows[way.payloads[first_payload:last_payload]]
@@ -408,32 +370,3 @@ def are_many(items: Sequence[Item]) -> bool:
         return False
     size = sum(len(item.data) for item in items if isinstance(item, Data | Finding))
     return len(items) > limits.BATCH_ITEMS_MAX or size > limits.BATCH_ITEMS_BYTES_MAX
-
-
-def _group_rows(table: SegmentTable, rows: Integers, stop: int = 0) -> _ConnectionRows:
-    """Return the group of the connection that has these rows, the first of which to be fed is at a position."""
-    is_odd = (table.flags[rows] & _FLAGS != ACK) | (table.cuts[rows] > 0)
-    return _ConnectionRows(
-        rows, tuple(_way(table, rows, is_odd, flow) for flow in _flows_of(table.flows[rows])), stop=stop
-    )
-
-
-def _flows_of(flows: Integers) -> list[int]:
-    """The flows of a group, ascending: one, or two."""
-    return sorted({int(flows.min()), int(flows.max())})
-
-
-def _way(table: SegmentTable, rows: Integers, is_odd: Flags, flow: int) -> _Way:
-    every = np.flatnonzero(table.flows[rows] == flow)
-    mine = rows[every]
-    has_payload = table.lengths[mine] > 0
-    payloads, carriers = every[has_payload], mine[has_payload]
-    expected = (table.seqs[carriers] + table.lengths[carriers]) & 0xFFFF_FFFF
-    breaks = payloads[1:][table.seqs[carriers[1:]] != expected[:-1]]
-    return _Way(table.keys[flow], every, payloads, every[is_odd[every]], breaks)
-
-
-def _next(positions: Integers, at: int, never: int) -> int:
-    """The first of the positions that is not before `at`, or `never`."""
-    index = int(np.searchsorted(positions, at))
-    return int(positions[index]) if index < len(positions) else never
