@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from typing import Any
@@ -18,8 +18,10 @@ from wiretool.capture.flows import Flow
 from wiretool.capture.items import Connection
 from wiretool.capture.plain_segments import PlainSegmentScan
 from wiretool.codec import hops
-from wiretool.codec.columns import Flags
+from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.framing import Splitter
+from wiretool.protocols import recognise
+from wiretool.protocols.bulk import ProtocolColumns
 from wiretool.protocols.pravega import append_columns, bulk_kinds
 from wiretool.protocols.pravega.session import PravegaConversation
 from wiretool.protocols.sbp import bulk as sbp_bulk
@@ -94,6 +96,32 @@ def test_connections_in_good_order_need_no_objects(monkeypatch: pytest.MonkeyPat
     with table_packets(2_000):
         assert_equal(by_columns(BytesIO(raw)), rows)
     assert max(made.values(), default=0) <= 20
+
+
+def test_connections_set_up_over_several_tables_are_taken_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their greetings and set-ups stand in different tables, as few frames of each are in one."""
+    packets = packets_made([Spoken("pravega", acks=False, end="")] * 300, frozenset(), 1, 10)
+    raw = files_of(packets, "pcap", 1)[0]
+    rows = by_rows(BytesIO(raw))
+    taken = list[BulkWatch]()
+    take_over, weighed = SteadyWatches.take_over, list[object]()
+    weigh = recognise.weigh
+
+    def noted(steady: SteadyWatches, watches: Sequence[BulkWatch], columns: Sequence[ProtocolColumns]) -> Integers:
+        taken.extend(watches)
+        return take_over(steady, watches, columns)
+
+    def weighed_one(*args: Any, **options: Any) -> recognise.Evidence:
+        weighed.append(args)
+        return weigh(*args, **options)
+
+    monkeypatch.setattr(SteadyWatches, "take_over", noted)
+    monkeypatch.setattr(recognise, "weigh", weighed_one)
+    with table_packets(600):
+        columns = by_columns(BytesIO(raw))
+    assert_equal(columns, rows)
+    assert len(taken) <= 400
+    assert len(weighed) <= 20
 
 
 def test_only_the_damaged_connection_is_released(monkeypatch: pytest.MonkeyPatch) -> None:

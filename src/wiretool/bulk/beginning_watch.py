@@ -8,7 +8,7 @@ from wiretool.capture.items import Data
 from wiretool.codec.framing import Mark
 from wiretool.codec.message import Side
 from wiretool.protocols.conversation import Conversation, Protocol
-from wiretool.protocols.recognise import protocol_of_start
+from wiretool.protocols.recognise import Verdict, protocol_of_start
 from wiretool.watch import SIDES
 
 
@@ -49,6 +49,15 @@ class BeginningWatch(LentWatch):
             items = [item for item in self.held_items if item.side == side]
             marks = [Mark(item.offset + len(item.data), item.packet, item.time_ns) for item in items]
             self._splitters[side].pass_to(0, b"".join(item.data for item in items), marks, 0)
+
+    def _verdict(self, *, final: bool) -> Verdict | None:
+        """Return the verdict; that on the bytes of the first packet is the same as on earlier connections with them."""
+        first = self._held[0] if len(self._held) == 1 and self._began and not final else None
+        if isinstance(first, Data):
+            protocol = protocol_of_start(first.side, first.data, self._expected, self._every)
+            if protocol is not None:
+                return Verdict(protocol, has_frames=True)
+        return super()._verdict(final=final)
 
     @property
     def may_begin_together(self) -> bool:

@@ -16,12 +16,17 @@ from wiretool.protocols.pravega.bulk_turns import TurnReader
 from wiretool.protocols.pravega.first_frames import FirstReading, find_writers
 from wiretool.protocols.pravega.framing import HEADER_BYTES
 from wiretool.protocols.pravega.group_builder import GroupBuilder
+from wiretool.protocols.pravega.messages import AppendSetup, Hello, KeepAlive, SetupAppend
 from wiretool.protocols.pravega.open_writers import NewWriters, OpenWriters
 from wiretool.protocols.pravega.sent_appends import Appends, Half, falls
 from wiretool.protocols.pravega.session import PravegaConversation
 
 #: By code, False at the end for SLOW.
 _IS_READ = np.isin(np.arange(len(CATALOGUE.classes) + 1), (BLOCK, END, ACK))
+#: By code: those, and others that are seldom read by themselves.
+_IS_CALM = _IS_READ | np.isin(
+    np.arange(len(_IS_READ)), [CATALOGUE.codes[cls] for cls in (Hello, KeepAlive, SetupAppend, AppendSetup)]
+)
 #: Fewer frames than this are read one by one.
 FRAMES_MIN = 16
 
@@ -110,12 +115,48 @@ class _AppendReader(SteadyReader):
         segments: dict[str | None, int] = {}
         is_plain = _Reading(found, owner, slots, self._writers, segments).settle()
         if not is_plain.all():
-            talks = self._talks(slots)
-            leave(~is_plain)
+            in_turn = np.flatnonzero(~is_plain)
+            self._writers.write_back(slots[in_turn])
+            talks = dict(zip(in_turn.tolist(), self._talks(slots[in_turn]), strict=True))
+            is_odd = np.zeros(len(slots), np.bool_)
+            is_odd[owner[~_IS_CALM[found.codes]]] = True
+            is_odd[[index for index, talk in talks.items() if not talk.appends.is_idle]] = True
+            leaving = _Leaving(~is_plain, owner, leave, lambda row: read_one(int(order[row])))
+            leaving.leave(is_odd)
             bounds = np.searchsorted(owner, np.arange(len(slots) + 1)).tolist()
-            TurnReader(found, joins, segments, lambda row: read_one(int(order[row]))).read(talks, bounds, ~is_plain)
+            TurnReader(found, joins, segments, leaving.read_one).read(talks, bounds, ~is_plain)
         groups = GroupBuilder(joins, list(segments)).groups(found)
         return [group.moved(order) for group in groups], np.ones(len(slots), np.bool_)
+
+
+class _Leaving:
+    """Leaves connections that are read in turn no earlier than one of them needs its own watch."""
+
+    def __init__(
+        self,
+        are_in_turn: Flags,
+        owner: Integers,
+        leave: Callable[[Flags], None],
+        read_one: Callable[[int], None],
+    ) -> None:
+        """`owner` is the connection of each row."""
+        self._are_waiting = are_in_turn.copy()
+        self._owner = owner
+        self._leave = leave
+        self._read_one = read_one
+
+    def leave(self, those: Flags) -> None:
+        """Leave those of them now."""
+        those = those & self._are_waiting
+        if those.any():
+            self._are_waiting &= ~those
+            self._leave(those)
+
+    def read_one(self, row: int) -> None:
+        """Read a row by itself. If its connection was not left yet, all are, as to leave each alone would be slow."""
+        if self._are_waiting[self._owner[row]]:
+            self.leave(self._are_waiting)
+        self._read_one(row)
 
 
 class _Reading:

@@ -3,7 +3,7 @@
 Long stretches of appends and acknowledgements are arrays. Other frames are steps over columns of scalars.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -39,8 +39,8 @@ class TurnReader:
         self._segments = segments
         self._read_one = read_one
 
-    def read(self, talks: Sequence[PravegaConversation], bounds: Sequence[int], is_asked: Flags) -> None:
-        """Read the frames [bounds[i], bounds[i + 1]) of each conversation that is asked for."""
+    def read(self, talks: Mapping[int, PravegaConversation], bounds: Sequence[int], is_asked: Flags) -> None:
+        """Read the frames [bounds[i], bounds[i + 1]) of each conversation i that is asked for."""
         small: list[int] = []
         for index in np.flatnonzero(is_asked).tolist():
             start, stop = bounds[index : index + 2]
@@ -59,7 +59,7 @@ class TurnReader:
         _ConnectionReading(talk, self._kinds, self._codes, walk, stage).read(start, stop)
 
     def _read_together(
-        self, talks: Sequence[PravegaConversation], bounds: Sequence[int], indices: Sequence[int]
+        self, talks: Mapping[int, PravegaConversation], bounds: Sequence[int], indices: Sequence[int]
     ) -> None:
         """Read the frames of several conversations, one conversation after the other."""
         is_mine = np.zeros(len(self._codes), np.bool_)
