@@ -120,7 +120,7 @@ def test_connections_set_up_over_several_tables_are_taken_over_once(monkeypatch:
     with table_packets(600):
         columns = by_columns(BytesIO(raw))
     assert_equal(columns, rows)
-    assert len(taken) <= 400
+    assert len(taken) <= 310
     assert len(weighed) <= 20
 
 

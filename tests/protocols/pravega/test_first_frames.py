@@ -63,10 +63,13 @@ def changed(said: list[Saying], luck: random.Random) -> list[Saying]:
     return [*said[:at], luck.choice(others[kind]), *said[at:]]
 
 
-def readings(saids: Sequence[Sequence[Said]], seed: int = 1, *, is_whole: bool = True) -> list[bool]:
+def readings(
+    saids: Sequence[Sequence[Said]], seed: int = 1, *, is_whole: bool = True, must_go_on: bool = False
+) -> list[bool]:
     """Return which connections were read without a session.
 
-    AssertionError where readings, or the state of those that may go on, differ from a session's.
+    AssertionError where readings, or the state of those that may go on, differ from a session's; and where some may not
+    go on but must.
     """
     owners = [index for index, said in enumerate(saids) for _ in said]
     random.Random(seed).shuffle(owners)
@@ -82,6 +85,7 @@ def readings(saids: Sequence[Sequence[Said]], seed: int = 1, *, is_whole: bool =
     is_read: list[bool] = flags.tolist()
     assert len(found) == sum(len(group.rows) for group in groups) == sum(is_read[owner] for owner in owners)
     reader, going = columns.open(), np.flatnonzero(flags & read.may_go_on)
+    assert len(going) == len(saids) or not must_go_on
     if len(going):
         reader.open(going, read, going)
     talks = dict(zip(going.tolist(), reader.release(going), strict=True))
@@ -108,6 +112,13 @@ def frames(said: Sequence[Saying]) -> list[Said]:
 
 def test_regular_connections_need_no_session() -> None:
     assert readings([frames(regular(3, number)) for number in range(12)]) == [True] * 12
+
+
+def test_connections_cut_in_their_set_up_go_on() -> None:
+    every = regular(2)
+    odd = [every[1], every[0], *every[2:3]]
+    saids = [*(every[:count] for count in range(1, len(every) + 1)), odd, odd[:2], odd[:1]]
+    assert readings([frames(said) for said in saids * 2], must_go_on=True) == [True] * 2 * len(saids)
 
 
 def test_regular_connections_in_mid_stream_need_no_session() -> None:

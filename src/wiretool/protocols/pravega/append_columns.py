@@ -76,6 +76,10 @@ class _AppendReader(SteadyReader):
         if not writers.are_whole:
             self._middle.update(slots.tolist())
         self._writers.open_new(slots, writers, indices)
+        are_open = writers.requests.are_open(indices)
+        opening = slots[are_open]
+        for index, talk in zip(indices[are_open].tolist(), self._talks(opening), strict=True):
+            writers.requests.ask(index, talk.requests)
 
     def release(self, slots: Integers) -> list[Conversation]:
         self._writers.write_back(slots)

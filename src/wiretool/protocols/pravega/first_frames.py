@@ -14,7 +14,7 @@ from wiretool.protocols.pravega.appends import spans_of
 from wiretool.protocols.pravega.bulk_blocks import ACK, BLOCK, CATALOGUE, END
 from wiretool.protocols.pravega.bulk_kinds import Kind, Kinds
 from wiretool.protocols.pravega.messages import AppendSetup, Hello, SetupAppend
-from wiretool.protocols.pravega.open_writers import NewWriters
+from wiretool.protocols.pravega.open_writers import NewWriters, OpenRequests
 from wiretool.protocols.pravega.sent_appends import NO_WAITING, Appends, Half, falls
 
 _HELLO, _SET_UP, _IS_SET_UP = (CATALOGUE.codes[cls] for cls in (Hello, SetupAppend, AppendSetup))
@@ -37,8 +37,10 @@ class FirstReading:
         #: By connection: whether it is read here.
         self.is_plain = np.bincount(owner, minlength=count) <= limits.REQUESTS_OPEN_MAX
         self.is_plain[owner[~_IS_READ[found.codes]]] = False
-        #: Whether no request waits for its reply at the end.
+        #: Whether its state at the end can be told in arrays.
         self._may_go_on = np.ones(count, np.bool_)
+        self._requests = OpenRequests(*(np.full(count, NO_REPLY) for _ in range(3)))
+        self._have_writers = np.ones(count, np.bool_)
 
     def settle(self) -> tuple[Flags, Flags, NewWriters]:
         """Note what each frame answers, or appends to.
@@ -63,7 +65,8 @@ class FirstReading:
         last = np.zeros(self._count, np.int64)
         has_new, numbers = appends.last()
         last[has_new] = numbers
-        writers = NewWriters(ids, last, names, appends.waiting(acks), are_whole=are_whole)
+        waiting = appends.waiting(acks)
+        writers = NewWriters(ids, last, names, waiting, self._have_writers, self._requests, are_whole=are_whole)
         return self.is_plain, self.is_plain & self._may_go_on, writers
 
     def settle_middle(self, is_first: Flags) -> tuple[Flags, Flags, NewWriters]:
@@ -132,7 +135,8 @@ class FirstReading:
         is_server = kind.frames.is_server[kind.rows]
         clients = self._rows_of(kind, kind.rows[~is_server])
         servers = self._rows_of(kind, kind.rows[is_server])
-        self._may_go_on &= servers >= clients
+        is_open = servers < clients
+        self._requests.hellos[is_open] = kind.frames.numbers[clients[is_open]]
         asked = clients[self._owner[kind.rows]]
         is_answer = is_server & (asked != _NEVER) & (asked < kind.rows)
         kind.added[is_answer] = kind.frames.numbers[asked[is_answer]]
@@ -144,13 +148,16 @@ class FirstReading:
         """
         asking, answering = self._kinds.get(_SET_UP), self._kinds.get(_IS_SET_UP)
         asked = self._rows_of(asking)
-        self._may_go_on &= (asked != _NEVER) & (self._rows_of(answering) != _NEVER)
+        self._have_writers = asked != _NEVER
+        is_open = self._have_writers & (self._rows_of(answering) == _NEVER)
         ids, requests = np.zeros((self._count, 2), np.int64), np.zeros(self._count, np.int64)
         codes = np.zeros(self._count, np.int64)
         if asking is not None:
             owner = self._owner[asking.rows]
             ids[owner], requests[owner] = asking.ids(), asking.numbers("request_id")
             codes[owner] = self._codes(asking)
+            self._requests.set_ups[is_open] = asking.frames.numbers[asked[is_open]]
+            self._requests.set_up_ids[is_open] = requests[is_open]
         for code in (BLOCK, END, ACK, _IS_SET_UP):
             kind = self._kinds.get(code)
             if kind is None:

@@ -1,16 +1,20 @@
 """The state of the writer that appends on each of many connections, as arrays."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from wiretool import limits
 from wiretool.codec.columns import Flags, Integers
+from wiretool.codec.message import Message
 from wiretool.codec.types import uuid_text
+from wiretool.protocols.bulk import NO_REPLY
 from wiretool.protocols.pravega.appends import Writer
-from wiretool.protocols.pravega.pairing import Sent
+from wiretool.protocols.pravega.messages import Hello, SetupAppend
+from wiretool.protocols.pravega.pairing import Requests, Sent
 from wiretool.protocols.pravega.sent_appends import NO_WAITING, Waiting
 from wiretool.protocols.pravega.session import PravegaConversation
 
@@ -29,17 +33,43 @@ class _OpenWriter(NamedTuple):
     writer: Writer
 
 
+class OpenRequests(NamedTuple):
+    """By connection, the records of a Hello and a SetupAppend that wait for their replies, NO_REPLY for none.
+
+    `set_up_ids` are request ids.
+    """
+
+    hellos: Integers
+    set_ups: Integers
+    set_up_ids: Integers
+
+    def ask(self, index: int, requests: Requests) -> None:
+        """Have those of a connection wait."""
+        hello, set_up, set_up_id = (int(column[index]) for column in self)
+        asked: list[tuple[int, type[Message], Hashable]] = [(hello, Hello, Hello), (set_up, SetupAppend, set_up_id)]
+        for record, cls, request_id in sorted(asked, key=itemgetter(0)):
+            if record != NO_REPLY:
+                requests.ask(record, cls, request_id)
+
+    def are_open(self, indices: Integers) -> Flags:
+        """Return which of these connections have some."""
+        are_open: Flags = (self.hellos[indices] != NO_REPLY) | (self.set_ups[indices] != NO_REPLY)
+        return are_open
+
+
 class NewWriters(NamedTuple):
     """The writer of each of some connections of which the first frames were read.
 
-    By connection: its id, the last number, and its segment. The owners of waiting appends are connections. `are_whole`:
-    the beginning of the connections was captured.
+    By connection: its id, the last number, and its segment; and whether there is one yet. The owners of waiting appends
+    are connections. `are_whole`: the beginning of the connections was captured.
     """
 
     ids: Integers
     last: Integers
     segments: Sequence[str | None]
     waiting: Waiting
+    have: Flags
+    requests: OpenRequests
     are_whole: bool
 
 
@@ -60,7 +90,9 @@ class OpenWriters:
         self._waiting = NO_WAITING
 
     def open_new(self, slots: Integers, writers: NewWriters, indices: Integers) -> None:
-        """Have the writers of connections with these indices here."""
+        """Have the writers of connections with these indices here, of those that have one."""
+        have = writers.have[indices]
+        slots, indices = slots[have], indices[have]
         self._make_room(slots)
         state = self._state
         state["id"][slots], state["last"][slots] = writers.ids[indices], writers.last[indices]
