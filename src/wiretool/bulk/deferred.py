@@ -1,7 +1,7 @@
 """What is read later of a table: bytes of streams as rows of it, and by connection whatever else came between them."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -58,6 +58,13 @@ class Other(NamedTuple):
     stretch: int
     packet: int
     item: Item
+
+
+class Due(NamedTuple):
+    """Rows by stretch, connection and flow, each in order; and by stretch the connections with others that end it."""
+
+    rows: Integers
+    others: Mapping[int, list[int]]
 
 
 class _Owner:
@@ -161,10 +168,18 @@ class Deferred:
 
     # -- what is read ----------------------------------------------------------------------------------------------
 
-    def rows(self, before: int | None) -> Integers:
-        """Return the rows given before a packet, by stretch, connection and flow, each in order; None for all."""
+    def due(self, before: int | None, among: Iterable[Connection] | None) -> Due:
+        """Return what was given before a packet, of some connections; None for all."""
+        owners = (
+            range(len(self._owners)) if among is None else [self._indices[each] for each in among if self.has(each)]
+        )
+        return Due(self._rows_due(before, None if among is None else owners), self._others_due(before, owners))
+
+    def _rows_due(self, before: int | None, owners: Sequence[int] | None) -> Integers:
         self._settle()
         is_due = self.owner >= 0
+        if owners is not None:
+            is_due &= np.isin(self.owner, owners)
         if before is not None:
             is_due &= self.emitted_at < before
         rows = np.flatnonzero(is_due)
@@ -193,11 +208,10 @@ class Deferred:
         )
         self._items = []
 
-    def others(self, before: int | None) -> Mapping[int, list[int]]:
-        """Return by stretch the connections with others given before a packet that end it."""
+    def _others_due(self, before: int | None, owners: Iterable[int]) -> Mapping[int, list[int]]:
         found: dict[int, list[int]] = {}
-        for index, owner in enumerate(self._owners):
-            for other in owner.others:
+        for index in owners:
+            for other in self._owners[index].others:
                 if before is not None and other.packet >= before:
                     break
                 found.setdefault(other.stretch, []).append(index)

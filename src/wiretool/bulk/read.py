@@ -95,7 +95,7 @@ class BulkDissector:
         self._rounds = Rounds(self._numbers, self._pace, self._watch, self._take)
         #: What is read later of the table that is read.
         self._deferred: Deferred | None = None
-        #: What waits for the next pause: before it something is deferred, and it is of several connections.
+        #: What waits for the next pause: it is of several connections of which too much is deferred.
         self._later: Fed | None = None
 
     def begin_steady(self) -> None:
@@ -269,17 +269,24 @@ class BulkDissector:
         items = fed.items
         if not items:
             return
-        connection = items[0].connection
-        if len(items) > 1 and any(item.connection is not connection for item in items):
-            if self._deferred is None:
+        connections = {item.connection: None for item in items}
+        if len(connections) > 1:
+            if self._catch_up(connections):
                 self._take_now(table, fed)
             else:
+                assert self._later is None, "a pause comes before anything else"
                 self._later, self._streams.pause = fed, fed.row + 1
         elif self._may_defer(items):
             for item in items:
                 self._behind(table).add(fed.row, item)
         else:
             self._take_first(table, fed)
+
+    def _catch_up(self, connections: Iterable[Connection]) -> bool:
+        """Read what was deferred of some connections; return False where that is too much for one batch."""
+        if self._deferred is None:
+            return True
+        return self._rounds.read(self._deferred, self._steady, self._output, among=connections)
 
     def _take_first(self, table: SegmentTable, fed: Fed) -> None:
         """Read the items of one connection until the others may be deferred."""
