@@ -20,7 +20,7 @@ _PLACE_SHIFT = 32
 
 @dataclass(frozen=True, slots=True)
 class ExtendedTable(SegmentTable):
-    """A table and behind it rows of bytes that are no whole payload there: many were held since an earlier table.
+    """A table, and after its rows others of bytes that are no whole payload there: many were held since an earlier one.
 
     Only payloads, packets and times are asked of these.
     """
@@ -80,7 +80,7 @@ class _Owner:
 
 
 class Deferred:
-    """What is deferred of one table, until it is read.
+    """Bytes and other items of one table that are deferred, until they are read.
 
     By row of the table: the index of its connection, as long as it is to be read; its stretch, which is the number of
     others before it; the packet that gives its frames; its place among all that was deferred; the offset of its first
@@ -99,7 +99,7 @@ class Deferred:
         self._owners: list[_Owner] = []
         self._indices: dict[Connection, int] = {}
         self._places = 0
-        #: Items that are rows behind those of the table, as soon as these are there.
+        #: Items that become rows after those of the table.
         self._items: list[Data] = []
         #: Rows that are not in the arrays yet: their owner, stretch, packet, place, offset, and whether the server's.
         self._rows: list[int] = []
@@ -147,7 +147,7 @@ class Deferred:
         owner.stretch += 1
 
     def _row_of(self, row: int, packet: int, item: Data) -> int:
-        """Return the row whose whole payload an item is, or a new one behind those of the table."""
+        """Return the row whose whole payload an item is, or a new one after those of the table."""
         table = self.table
         if item.packet != packet:
             row = int(np.searchsorted(table.numbers[: len(table.starts)], item.packet))

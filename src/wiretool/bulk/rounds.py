@@ -21,7 +21,7 @@ ROWS_MIN = 32
 
 
 class Rounds:
-    """What the rounds of one reading have in common."""
+    """Reads deferred items of many connections in rounds."""
 
     def __init__(
         self,

@@ -304,7 +304,7 @@ class SteadyWatches:
             self._marks = self._marks.joined(marks)
 
     def _take_marks(self, flows: Integers) -> dict[int, list[Mark]]:
-        """Return the marks of flows, which are let go."""
+        """Return the marks of flows, which are dropped."""
         is_mine = np.zeros(len(self._of_flow), np.bool_)
         is_mine[flows] = True
         is_mine = is_mine[self._marks.flows]
@@ -367,7 +367,7 @@ class SteadyWatches:
         self._groups_max = max(_GROUPS_MAX, self._group_count * 3 // 2)
 
     def _take_groups(self, slots: Integers) -> dict[int, tuple[Sequence[int], Sequence[int]]]:
-        """Return numbers and packets of the groups of connections with some, which are let go."""
+        """Return numbers and packets of the groups of connections with some, which are dropped."""
         found = self._split_groups(slots)
         if not found.shape[1]:
             return {}
@@ -378,7 +378,7 @@ class SteadyWatches:
         return {slot: (numbers[first:stop], packets[first:stop]) for slot, first, stop in bounds}
 
     def _split_groups(self, slots: Integers) -> Integers:
-        """Return the groups of connections, which are let go."""
+        """Return the groups of connections, which are dropped."""
         is_asked = np.zeros(len(self._of_slot) + 1, np.bool_)
         is_asked[slots] = True  # the last one is that of absent slots
         if len(self._groups) > _GROUP_PARTS_MAX and self._group_count <= _GROUPS_MAX:
