@@ -1,7 +1,7 @@
 """What is read later of a table: bytes of streams as rows of it, and by connection whatever else came between them."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ _PLACE_SHIFT = 32
 
 @dataclass(frozen=True, slots=True)
 class ExtendedTable(SegmentTable):
-    """A table and behind it rows of bytes that are no whole payload there: many were held since an earlier table.
+    """A table, and after its rows others of bytes that are no whole payload there: many were held since an earlier one.
 
     Only payloads, packets and times are asked of these.
     """
@@ -60,6 +60,13 @@ class Other(NamedTuple):
     item: Item
 
 
+class Due(NamedTuple):
+    """Rows by stretch, connection and flow, each in order; and by stretch the connections with others that end it."""
+
+    rows: Integers
+    others: Mapping[int, list[int]]
+
+
 class _Owner:
     """A connection, and what was deferred of it that is no row."""
 
@@ -73,7 +80,7 @@ class _Owner:
 
 
 class Deferred:
-    """What is deferred of one table, until it is read.
+    """Bytes and other items of one table that are deferred, until they are read.
 
     By row of the table: the index of its connection, as long as it is to be read; its stretch, which is the number of
     others before it; the packet that gives its frames; its place among all that was deferred; the offset of its first
@@ -92,7 +99,7 @@ class Deferred:
         self._owners: list[_Owner] = []
         self._indices: dict[Connection, int] = {}
         self._places = 0
-        #: Items that are rows behind those of the table, as soon as these are there.
+        #: Items that become rows after those of the table.
         self._items: list[Data] = []
         #: Rows that are not in the arrays yet: their owner, stretch, packet, place, offset, and whether the server's.
         self._rows: list[int] = []
@@ -140,7 +147,7 @@ class Deferred:
         owner.stretch += 1
 
     def _row_of(self, row: int, packet: int, item: Data) -> int:
-        """Return the row whose whole payload an item is, or a new one behind those of the table."""
+        """Return the row whose whole payload an item is, or a new one after those of the table."""
         table = self.table
         if item.packet != packet:
             row = int(np.searchsorted(table.numbers[: len(table.starts)], item.packet))
@@ -161,10 +168,18 @@ class Deferred:
 
     # -- what is read ----------------------------------------------------------------------------------------------
 
-    def rows(self, before: int | None) -> Integers:
-        """Return the rows given before a packet, by stretch, connection and flow, each in order; None for all."""
+    def due(self, before: int | None, among: Iterable[Connection] | None) -> Due:
+        """Return what was given before a packet, of some connections; None for all."""
+        owners = (
+            range(len(self._owners)) if among is None else [self._indices[each] for each in among if self.has(each)]
+        )
+        return Due(self._rows_due(before, None if among is None else owners), self._others_due(before, owners))
+
+    def _rows_due(self, before: int | None, owners: Sequence[int] | None) -> Integers:
         self._settle()
         is_due = self.owner >= 0
+        if owners is not None:
+            is_due &= np.isin(self.owner, owners)
         if before is not None:
             is_due &= self.emitted_at < before
         rows = np.flatnonzero(is_due)
@@ -193,11 +208,10 @@ class Deferred:
         )
         self._items = []
 
-    def others(self, before: int | None) -> Mapping[int, list[int]]:
-        """Return by stretch the connections with others given before a packet that end it."""
+    def _others_due(self, before: int | None, owners: Iterable[int]) -> Mapping[int, list[int]]:
         found: dict[int, list[int]] = {}
-        for index, owner in enumerate(self._owners):
-            for other in owner.others:
+        for index in owners:
+            for other in self._owners[index].others:
                 if before is not None and other.packet >= before:
                     break
                 found.setdefault(other.stretch, []).append(index)

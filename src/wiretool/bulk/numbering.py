@@ -1,4 +1,4 @@
-"""Numbers for records that are not told in their order: provisional ones first, the final ones with their batch."""
+"""Numbers for records that are not emitted in their order: provisional ones first, the final ones with their batch."""
 
 import zlib
 from bisect import bisect_right
@@ -8,8 +8,8 @@ import numpy as np
 
 from wiretool.codec.columns import Integers, begins_of
 
-#: A provisional number is the packet at which a record is told, its rank there, and its place behind a frame: the
-#: defects of one stand behind it. They grow in the order of the final ones.
+#: A provisional number is the packet at which a record is emitted, its rank there, and its place after a frame: the
+#: defects of one stand after it. They grow in the order of the final ones.
 PACKET_SHIFT, RANK_SHIFT = 32, 8
 RANK_MASK, PLACE_MASK = (1 << (PACKET_SHIFT - RANK_SHIFT)) - 1, (1 << RANK_SHIFT) - 1
 #: Batches whose numbers are kept as they are; those of older ones, which few ask for, are packed.
@@ -26,9 +26,9 @@ class Numbers:
         self.next = 0
         self._step = 1 << RANK_SHIFT
         self._last = 0
-        #: The packet at which was told last, and the first number of it that is free.
+        #: The packet at which records were emitted last, and the first number of it that is free.
         self._packet, self._free = 0, 0
-        #: The same of packets at which more will be told than was, once others have been.
+        #: The same of packets at which more records will be emitted, after those of others.
         self._left: dict[int, int] = {}
         self._count = 0
         self._settled: list[Settled] = []
@@ -40,12 +40,12 @@ class Numbers:
         return self._count
 
     def at_packet(self, number: int) -> None:
-        """The next records are told at this packet, behind what was told there before."""
+        """Emit the next records at this packet, after earlier ones of it."""
         self.next, self._step, self._last = self.first_free(number), 1 << RANK_SHIFT, 1 << 63
         self._turn_to(number, self.next)
 
     def at_frame(self, provisional: int) -> None:
-        """The next record is a frame with that number, and those behind it are its defects."""
+        """Emit a frame with that number next, and its defects after it."""
         self.next, self._step, self._last = provisional, 1, provisional | PLACE_MASK
 
     def take(self) -> int:
@@ -57,11 +57,11 @@ class Numbers:
         return number
 
     def leave(self, packet: int) -> None:
-        """More will be told at this packet, though not next."""
+        """Expect more records at this packet, though not next."""
         self._left[packet] = self.first_free(packet)
 
     def leave_frames(self, numbers: Integers, packets: Integers) -> None:
-        """More will be told at these packets, beside the frames with these numbers; both grow."""
+        """Expect more records at these packets, beside the frames with these numbers; both grow."""
         if not len(numbers):
             return
         last = np.searchsorted(numbers, packets + 1 << PACKET_SHIFT) - 1
@@ -70,21 +70,21 @@ class Numbers:
             self._left[packet] = (number | PLACE_MASK) + 1
 
     def _turn_to(self, packet: int, free: int) -> None:
-        """From now on records are told at a packet, of which a number is the first free one."""
+        """Emit records at a packet from now on, of which a number is the first free one."""
         if self._packet in self._left:
             self._left[self._packet] = max(self._left[self._packet], self._free)
         self._packet, self._free = packet, free
 
     def first_free(self, packet: int) -> int:
-        """The number of the next record told at a packet: that at which was told last, one left, or a later one."""
+        """Return the number of the next record emitted at a packet: the last one, one left, or a later one."""
         return self._free if packet == self._packet else self._left.get(packet, packet << PACKET_SHIFT)
 
     def begun(self, first: int, last: int) -> list[int]:
-        """The packets among these at which something was told."""
+        """Return the packets among these at which records were emitted."""
         return [packet for packet in {self._packet, *self._left} if first <= packet <= last]
 
     def used_to(self, provisional: int) -> None:
-        """Frames were told up to this number."""
+        """Note that frames were emitted up to this number."""
         self._turn_to(provisional >> PACKET_SHIFT, (provisional | PLACE_MASK) + 1)
 
     def settle(self, provisional: Integers) -> tuple[int, Integers]:

@@ -135,7 +135,7 @@ def brought(
     began = np.searchsorted(pieces.ends, starts[frames], "right")
     several = np.flatnonzero(began != rows)
     if len(several):
-        # Every other stretch is that of a frame: from its first piece to behind its last.
+        # Every other stretch is that of a frame: from its first piece to after its last.
         bounds = np.stack((began[several], rows[several] + 1), 1).reshape(-1)
         low, high, latest = low.copy(), low.copy(), times.copy()
         low[several] = _each_other(np.minimum, pieces.packets, bounds)

@@ -81,7 +81,7 @@ class BulkDissector:
         #: The output since the last batch; and what was noted, and where among its records.
         self._output = PendingOutput([], [])
         self._notes: list[tuple[int, str]] = []
-        self._tell = notes or _tell_nobody
+        self._tell = notes or _ignore
         kind = partial(BulkWatch, self._numbers, self._pace)
         self._connections = Connections(self._numbers.take, kind=kind, notes=self._note, **options)
         self._recent = recent or RecentRuns()
@@ -95,7 +95,7 @@ class BulkDissector:
         self._rounds = Rounds(self._numbers, self._pace, self._watch, self._take)
         #: What is read later of the table that is read.
         self._deferred: Deferred | None = None
-        #: What waits for the next pause: before it something is deferred, and it is of several connections.
+        #: What waits for the next pause: it is of several connections of which too much is deferred.
         self._later: Fed | None = None
 
     def begin_steady(self) -> None:
@@ -120,7 +120,7 @@ class BulkDissector:
         return self._numbers
 
     def rest(self) -> Collection[Connection]:
-        """The connections of which more may come; what no later table needs is let go. Between tables."""
+        """The connections of which more may come; what no later table needs is dropped. Between tables."""
         assert self._deferred is None, "a table is emitted before the next one"
         self._streams.release_all()
         self._steady.release()
@@ -143,7 +143,7 @@ class BulkDissector:
     # -- a table -----------------------------------------------------------------------------------------------------
 
     def read(self, table: SegmentTable, *, as_records: bool = False) -> Iterator[Batch]:
-        """The batches of the next table; nothing of it is put off beyond them.
+        """The batches of the next table; nothing of it is deferred beyond them.
 
         `as_records` has no columns in them: for few segments that costs less.
         """
@@ -161,7 +161,7 @@ class BulkDissector:
             elif isinstance(part, Run):
                 self._defer_run(part)
             elif isinstance(part, Pause):
-                yield from self._all_told(table, done, part.row)
+                yield from self._emit_to(table, done, part.row)
                 done = part.row
                 self._streams.pause = self._pace.pause(table, done)
             elif are_many(part.items):
@@ -170,7 +170,7 @@ class BulkDissector:
                 self._take_at(table, part)
                 if self._is_full:
                     self._streams.pause = part.row + 1
-        yield from self._all_told(table, done, len(table))
+        yield from self._emit_to(table, done, len(table))
 
     def read_whole(self, table: SegmentTable) -> Batch:
         """Return the records of connections that are whole and in good order in the only table; no others are read."""
@@ -185,13 +185,13 @@ class BulkDissector:
 
     def _read_plain(self, plain: PlainSegments) -> None:
         """Read plain segments of many connections; what must be read in its turn, or in parts, is deferred."""
-        is_behind = np.zeros(len(plain.connections), np.bool_)
+        is_deferred = np.zeros(len(plain.connections), np.bool_)
         if self._deferred is not None:
-            is_behind[:] = [self._deferred.has(each) for each in plain.connections]
-        first = plain.only(~is_behind) if is_behind.any() else plain
+            is_deferred[:] = [self._deferred.has(each) for each in plain.connections]
+        first = plain.only(~is_deferred) if is_deferred.any() else plain
         read = read_plain_segments(first, self._steady, self._watch, self._numbers, self._pace, self._output)
         is_left = np.ones(len(plain.connections), np.bool_)
-        is_left[~is_behind] = ~read.are_read
+        is_left[~is_deferred] = ~read.are_read
         for index in np.flatnonzero(is_left).tolist():
             self._defer_run(plain.run(index))
         ends = list(plain.ends)
@@ -200,8 +200,8 @@ class BulkDissector:
             ends += fins.ends(plain.table, connections, ~self._close(connections))
         self._steady.release(end.connection for end in ends)
         for end in ends:
-            if self._is_behind(end.connection):
-                self._behind(plain.table).add(int(np.searchsorted(plain.table.numbers, end.packet)), end)
+            if self._has_deferred(end.connection):
+                self._deferred_of(plain.table).add(int(np.searchsorted(plain.table.numbers, end.packet)), end)
             else:
                 self._numbers.at_packet(end.packet)
                 self._take(end)
@@ -215,7 +215,7 @@ class BulkDissector:
         ahead = int(table.lengths.sum()) + limits.UNFINISHED_SEGMENT_BYTES * len(table)
         return budget.size + self._steady.cost + self._flows.held_bytes + ahead > budget.bytes_max
 
-    def _all_told(self, table: SegmentTable, start: int, stop: int) -> Iterator[Batch]:
+    def _emit_to(self, table: SegmentTable, start: int, stop: int) -> Iterator[Batch]:
         """Yield the batches up to a row, with nothing deferred before it: one, unless it may be very large."""
         row = stop if self._most_growth == 1 else self._pause(table, start, stop)
         while self._deferred is not None:
@@ -252,34 +252,41 @@ class BulkDissector:
         flow = self._flows.open_flow(key)
         if flow is None or flow.connection.reader is None:
             return otherwise
-        return self._growth_of(flow.connection) if self._is_behind(flow.connection) else 1
+        return self._growth_of(flow.connection) if self._has_deferred(flow.connection) else 1
 
     def _growth_of(self, connection: Connection) -> int:
         growth: int = 1 if connection.reader is None else connection.reader.growth
         return growth
 
     def _take_in_parts(self, table: SegmentTable, fed: Fed) -> Iterator[Batch]:
-        """Very many items that a packet gave, before which nothing is left to be told."""
+        """Read very many items that a packet gave, before which nothing is deferred."""
         for items in in_parts(fed.items, self._pace.growth):
             self._take_at(table, Fed(fed.row, items))
-            yield from self._all_told(table, fed.row, fed.row + 1)
+            yield from self._emit_to(table, fed.row, fed.row + 1)
 
     def _take_at(self, table: SegmentTable, fed: Fed) -> None:
         """Read what a packet gave: at once, or where it is of a connection whose frames may be read together later."""
         items = fed.items
         if not items:
             return
-        connection = items[0].connection
-        if len(items) > 1 and any(item.connection is not connection for item in items):
-            if self._deferred is None:
+        connections = {item.connection: None for item in items}
+        if len(connections) > 1:
+            if self._catch_up(connections):
                 self._take_now(table, fed)
             else:
+                assert self._later is None, "a pause comes before anything else"
                 self._later, self._streams.pause = fed, fed.row + 1
         elif self._may_defer(items):
             for item in items:
-                self._behind(table).add(fed.row, item)
+                self._deferred_of(table).add(fed.row, item)
         else:
             self._take_first(table, fed)
+
+    def _catch_up(self, connections: Iterable[Connection]) -> bool:
+        """Read what was deferred of some connections; return False where that is too much for one batch."""
+        if self._deferred is None:
+            return True
+        return self._rounds.read(self._deferred, self._steady, self._output, among=connections)
 
     def _take_first(self, table: SegmentTable, fed: Fed) -> None:
         """Read the items of one connection until the others may be deferred."""
@@ -293,13 +300,13 @@ class BulkDissector:
             self._take(item)
 
     def _take_now(self, table: SegmentTable, fed: Fed) -> None:
-        """Read what a packet gave, before which nothing is left to be told."""
+        """Read the items of a packet, before which nothing is deferred."""
         self._numbers.at_packet(int(table.numbers[fed.row]))
         for item in fed.items:
             self._take(item)
 
     def _take_each(self, items: Sequence[Item]) -> Iterator[Batch]:
-        """Read items in front of which nothing is left to be told, with a batch wherever one is full."""
+        """Read items before which nothing is deferred, with a batch wherever one is full."""
         for item in items:
             self._take(item)
             if self._is_full:
@@ -318,21 +325,21 @@ class BulkDissector:
 
     # -- what is deferred --------------------------------------------------------------------------------------------
 
-    def _behind(self, table: SegmentTable) -> Deferred:
+    def _deferred_of(self, table: SegmentTable) -> Deferred:
         """Return what is deferred of the table that is read."""
         if self._deferred is None:
             self._deferred = Deferred(table)
         return self._deferred
 
-    def _is_behind(self, connection: Connection) -> bool:
+    def _has_deferred(self, connection: Connection) -> bool:
         return self._deferred is not None and self._deferred.has(connection)
 
     def _defer_run(self, run: Run) -> None:
-        if run.emitted_at is not None and not self._is_behind(run.connection):
+        if run.emitted_at is not None and not self._has_deferred(run.connection):
             watch = self._watch(run.connection)
             assert isinstance(watch, BulkWatch), "a plain connection has not ended"
             watch.begin_run(run)
-        self._behind(run.table).add_run(run)
+        self._deferred_of(run.table).add_run(run)
 
     def _may_defer(self, items: Sequence[Item]) -> bool:
         """Return whether items of one connection can be read later, with those of others.
@@ -342,7 +349,7 @@ class BulkDissector:
         if self._streams.feeds_each:
             return False
         connection = items[0].connection
-        if self._is_behind(connection) or self._steady.has(connection):
+        if self._has_deferred(connection) or self._steady.has(connection):
             return True
         watch = self._watch(connection)
         if not isinstance(watch, BulkWatch):
@@ -371,7 +378,7 @@ class BulkDissector:
 
     def _close(self, connections: Sequence[Connection]) -> Flags:
         """End those of these connections of which nothing is unfinished; return which these are."""
-        is_closed = np.array([not self._is_behind(each) for each in connections], np.bool_)
+        is_closed = np.array([not self._has_deferred(each) for each in connections], np.bool_)
         is_closed[is_closed] = self._steady.close(list(compress(connections, is_closed.tolist())), self._numbers.take)
         return is_closed
 
@@ -409,7 +416,7 @@ class BulkDissector:
         return len(self._output.records) >= limits.BATCH_RECORDS_MAX or self._expanded_bytes > limits.BATCH_BYTES_MAX
 
     def _batch(self, before: int = NEVER) -> Batch:
-        """The batch of what was told with smaller numbers, each with its final one; notes are told in their order."""
+        """Return the batch of records with smaller numbers, each with its final one; report notes in their order."""
         output, self._output = (self._output, PendingOutput([], [])) if before == NEVER else self._output.cut(before)
         notes = sorted(self._notes, key=itemgetter(0))
         self._notes = [note for note in notes if note[0] >= before]
@@ -424,7 +431,7 @@ def _ports_of(key: bytes) -> tuple[int, int]:
     return int.from_bytes(key[-4:-2], "big"), int.from_bytes(key[-2:], "big")
 
 
-def _tell_nobody(text: str) -> None:
+def _ignore(text: str) -> None:
     """For notes that nobody wants."""
 
 

@@ -1,12 +1,12 @@
 """Reads what was deferred of a table in rounds: each takes the bytes of all connections up to what else there is."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
 
 from wiretool import limits
-from wiretool.bulk.deferred import Deferred
+from wiretool.bulk.deferred import Deferred, Due
 from wiretool.bulk.numbering import Numbers
 from wiretool.bulk.pace import Pace
 from wiretool.bulk.pending_output import PendingOutput
@@ -17,11 +17,11 @@ from wiretool.capture.items import Connection, Item
 from wiretool.codec.columns import Flags, Integers, begins_of
 
 #: Rows of a round below which each is read by itself: arrays would cost more.
-ROWS_MIN = 16
+ROWS_MIN = 32
 
 
 class Rounds:
-    """What the rounds of one reading have in common."""
+    """Reads deferred items of many connections in rounds."""
 
     def __init__(
         self,
@@ -43,14 +43,16 @@ class Rounds:
         output: PendingOutput,
         before: int | None = None,
         *,
+        among: Iterable[Connection] | None = None,
         is_least: bool = False,
     ) -> bool:
-        """Read what was given before a packet; None for all.
+        """Read what was given before a packet, of some connections; None for all.
 
         Return False where that is too much for one batch: then some of it is still deferred. `is_least`: it is not to
         be divided any more.
         """
-        return _Reading(self, deferred, steady, output, before, is_least=is_least).read()
+        due = deferred.due(before, among)
+        return _Reading(self, deferred, steady, output, due, is_least=is_least).read()
 
 
 class _Reading:
@@ -62,14 +64,14 @@ class _Reading:
         deferred: Deferred,
         steady: SteadyWatches,
         output: PendingOutput,
-        before: int | None,
+        due: Due,
         *,
         is_least: bool,
     ) -> None:
         self._rounds = rounds
         self._deferred = deferred
         self._output = output
-        self._before = before
+        self._due = due
         self._is_least = is_least
         #: The packets that give something else than rows: more may be emitted at them than the frames of these.
         self._shared = deferred.packets_of_others()
@@ -84,8 +86,7 @@ class _Reading:
     def read(self) -> bool:
         """Return whether all was read."""
         deferred = self._deferred
-        rows = deferred.rows(self._before)
-        others = deferred.others(self._before)
+        rows, others = self._due
         stretches = deferred.stretch[rows]
         begins = begins_of(stretches)
         parts = dict(zip(stretches[begins].tolist(), np.split(rows, begins[1:]), strict=True)) if len(rows) else {}

@@ -304,7 +304,7 @@ class SteadyWatches:
             self._marks = self._marks.joined(marks)
 
     def _take_marks(self, flows: Integers) -> dict[int, list[Mark]]:
-        """Return the marks of flows, which are let go."""
+        """Return the marks of flows, which are dropped."""
         is_mine = np.zeros(len(self._of_flow), np.bool_)
         is_mine[flows] = True
         is_mine = is_mine[self._marks.flows]
@@ -350,19 +350,24 @@ class SteadyWatches:
             state[name][slots] = 0
 
     def _forget_groups(self) -> None:
-        """Keep those groups of each connection that count."""
-        every = np.concatenate(self._groups, 1)
-        every = every[:, every[0] != _ABSENT]
-        every = every[:, np.argsort(every[0], kind="stable")]
-        begins = begins_of(every[0])
-        counts = np.diff(begins, append=every.shape[1])
-        ranks = np.repeat(begins + counts, counts) - np.arange(every.shape[1])
-        self._groups = [every[:, ranks <= limits.REMEMBERED_STRETCHES_MAX]]
-        self._group_count = self._groups[0].shape[1]
-        self._groups_max = max(_GROUPS_MAX, 2 * self._group_count)
+        """Keep those groups of each connection that count: the last ones. No array of all of them is made."""
+        later = np.zeros(len(self._of_slot), np.int64)
+        for at in range(len(self._groups) - 1, -1, -1):
+            each = self._groups[at]
+            order = np.argsort(each[0], kind="stable")
+            order = order[each[0, order] != _ABSENT]
+            slots = each[0, order]
+            begins = begins_of(slots)
+            counts = np.diff(begins, append=len(slots))
+            rank = np.repeat(begins + counts, counts) - np.arange(len(slots)) + later[slots]
+            later[slots[begins]] += counts
+            self._groups[at] = each[:, np.sort(order[rank <= limits.REMEMBERED_STRETCHES_MAX])]
+        self._groups = [each for each in self._groups if each.shape[1]]
+        self._group_count = sum(each.shape[1] for each in self._groups)
+        self._groups_max = max(_GROUPS_MAX, self._group_count * 3 // 2)
 
     def _take_groups(self, slots: Integers) -> dict[int, tuple[Sequence[int], Sequence[int]]]:
-        """Return numbers and packets of the groups of connections with some, which are let go."""
+        """Return numbers and packets of the groups of connections with some, which are dropped."""
         found = self._split_groups(slots)
         if not found.shape[1]:
             return {}
@@ -373,10 +378,10 @@ class SteadyWatches:
         return {slot: (numbers[first:stop], packets[first:stop]) for slot, first, stop in bounds}
 
     def _split_groups(self, slots: Integers) -> Integers:
-        """Return the groups of connections, which are let go."""
+        """Return the groups of connections, which are dropped."""
         is_asked = np.zeros(len(self._of_slot) + 1, np.bool_)
         is_asked[slots] = True  # the last one is that of absent slots
-        if len(self._groups) > _GROUP_PARTS_MAX:
+        if len(self._groups) > _GROUP_PARTS_MAX and self._group_count <= _GROUPS_MAX:
             self._groups = [np.concatenate(self._groups, 1)]
         found = [_NO_GROUPS]
         for each in self._groups:

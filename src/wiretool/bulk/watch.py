@@ -209,7 +209,7 @@ class BulkWatch(BeginningWatch):
 
 
 class EndedBulkWatch(EndedWatch):
-    """The same of a watch in bulk, which has read all that was put off."""
+    """The same of a watch in bulk, which has read all that was deferred."""
 
     __slots__ = ()
     growth = 1
