@@ -37,7 +37,7 @@ class FirstReading:
         #: By connection: whether it is read here.
         self.is_plain = np.bincount(owner, minlength=count) <= limits.REQUESTS_OPEN_MAX
         self.is_plain[owner[~_IS_READ[found.codes]]] = False
-        #: Whether its state at the end can be told in arrays.
+        #: Whether arrays can hold its state at the end.
         self._may_go_on = np.ones(count, np.bool_)
         self._requests = OpenRequests(*(np.full(count, NO_REPLY) for _ in range(3)))
         self._have_writers = np.ones(count, np.bool_)
