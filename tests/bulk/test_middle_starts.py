@@ -6,6 +6,7 @@ from io import BytesIO
 
 import pytest
 
+from tests.bulk.damaged import check_seed
 from tests.bulk.engines import assert_equal, by_columns, by_rows, small_batches, table_packets
 from tests.bulk.made import Spoken, files_of, packets_made
 from tests.bulk.test_owners import owners_changed
@@ -44,3 +45,8 @@ def check_middle(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_captures_that_begin_anywhere_have_the_records_of_rows(seed: int) -> None:
     check_middle(seed)
+
+
+def test_bytes_that_are_acknowledged_before_they_are_captured() -> None:
+    """A flow without its beginning starts with a later payload then, if that is what is acknowledged."""
+    check_seed(820_007)

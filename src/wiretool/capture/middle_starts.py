@@ -152,6 +152,10 @@ class MiddleStarts:
         at_once = flows[carriers[begins]]
         at_once = at_once[last_acks[at_once] == table.seqs[self.firsts[at_once]]]
         starts[at_once] = self.firsts[at_once]
+        # Acknowledged before it was captured: a later payload may be the next one, with which the flow starts then.
+        early = np.flatnonzero(last_acks >= 0)
+        ahead = (last_acks[early] - table.seqs[self.firsts[early]]) & 0xFFFF_FFFF
+        starts[early[(ahead > 0) & (ahead < 1 << 31)]] = NEVER_ROW
 
     def _out_of_order(self, carriers: Integers, pair_of: Integers) -> Integers:
         """Return rows of connections whose bytes are not emitted in the order of their packets, the client's first."""
