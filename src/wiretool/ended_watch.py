@@ -8,7 +8,7 @@ from wiretool.records import Record
 
 
 class EndedWatch:
-    """What is left of a watch when both sides have ended. There may be very many."""
+    """Replaces a watch after both sides have ended. There may be very many."""
 
     __slots__ = ("_next_n", "_row")
 

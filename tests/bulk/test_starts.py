@@ -39,7 +39,7 @@ Sent = tuple[Side, bytes]
 
 @dataclass
 class Holder:
-    """What a watch over a new connection holds."""
+    """Stands for a watch over a new connection that holds bytes."""
 
     held_items: Sequence[Data]
     look_at: int = 1

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.bulk.engines import table_packets
 from tests.bulk.made import HARMS, TROUBLES, Spoken, packets_made
 from tests.helpers.captures import pcap_bytes
+from tests.helpers.plain_segments import ends_of
 
 from wiretool import limits
 from wiretool.capture import streams as capture_streams
@@ -53,7 +54,7 @@ def items_of_runs(raw: bytes, pauses: Iterator[int]) -> list[Item]:
                     part = part.segments(np.ones(len(part.plain.connections), np.bool_))
                 runs = part.runs() if isinstance(part, PlainSegments) else [part]
                 out += [item for run in runs for _, item in run.told_items()]
-                out += part.every_end() if isinstance(part, PlainSegments) else ()
+                out += ends_of(part) if isinstance(part, PlainSegments) else ()
             else:
                 for item in part.items:
                     item.connection.is_understood = True

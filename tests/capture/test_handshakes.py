@@ -8,6 +8,7 @@ import pytest
 from tests.bulk.engines import table_packets
 from tests.bulk.made import Spoken, packets_made
 from tests.helpers.captures import pcap_bytes
+from tests.helpers.plain_segments import ends_of
 
 from wiretool.capture import streams as capture_streams
 from wiretool.capture.bulk_streams import BulkStreams, Fed, Pause
@@ -78,7 +79,7 @@ def test_connections_that_go_on_after_a_pause_have_flows() -> None:
     new = [part for part in parts if isinstance(part, NewConnections)]
     assert len(new) == 2
     went_on = {each for each, goes_on in zip(new[0].plain.connections, new[0].goes_on.tolist(), strict=True) if goes_on}
-    ended = {end.connection for part in plain for end in part.every_end()}
+    ended = {end.connection for part in plain for end in ends_of(part)}
     assert went_on
     assert went_on <= ended  # some of these had only their handshakes before the pause
     assert {each.id for part in new for each in part.plain.connections} | {each.id for each in ended} == set(

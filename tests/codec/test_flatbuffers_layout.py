@@ -1,4 +1,4 @@
-"""Whether a writer could have made buffers, many at once: as the exact reader says of each."""
+"""Buffers are checked many at once, with the result of the exact reader for each."""
 
 import random
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What is read later of a table: bytes of streams as rows of it, and by connection whatever else came between them."""
+"""Deferred items of a table: bytes of streams as its rows, and gaps, findings and ends by connection."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,7 +52,7 @@ class ExtendedTable(SegmentTable):
 
 
 class Other(NamedTuple):
-    """An item that is no row of the table, given by a packet."""
+    """A gap, finding or end, emitted at a packet."""
 
     #: How many others of its connection are before it: rows of that stretch, and of earlier ones, are read first.
     stretch: int
@@ -68,7 +68,7 @@ class Due(NamedTuple):
 
 
 class _Owner:
-    """A connection, and what was deferred of it that is no row."""
+    """A connection, and its deferred gaps, findings and ends."""
 
     __slots__ = ("connection", "others", "stretch")
 

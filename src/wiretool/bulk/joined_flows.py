@@ -56,7 +56,8 @@ def join_flows(
     pieces = Pieces(ends, packets, table.times[rows], emitted_at, packets if plain.turns is None else plain.turns[rows])
     offsets = none if steady is None else steady.offsets(flows)
     if len(marks.flows):
-        pieces, flow_of = _with_marks(pieces, flow_of, marks, begins - offsets)
+        turns = marks.packets if plain.turns is None else np.full(len(marks.flows), -1)
+        pieces, flow_of = _with_marks(pieces, flow_of, marks, turns, begins - offsets)
     if plain.emitted_from is not None:
         emitted_from = plain.emitted_from[indices[owner[flow_of]]]
         pieces = pieces._replace(emitted_at=np.maximum(pieces.emitted_at, emitted_from))
@@ -79,14 +80,16 @@ def _parts(
     return parts + plain.table.payloads(rows[done:])
 
 
-def _with_marks(pieces: Pieces, flow_of: Integers, marks: Marks, base: Integers) -> tuple[Pieces, Integers]:
-    """Insert the pieces of the unfinished frame of each flow before its new ones."""
+def _with_marks(
+    pieces: Pieces, flow_of: Integers, marks: Marks, turns: Integers, base: Integers
+) -> tuple[Pieces, Integers]:
+    """Insert the pieces of the unfinished frame of each flow, with their turns, before its new ones."""
     flows, ends, packets, times = marks
     order = np.argsort(np.concatenate((2 * flows, 2 * flow_of + 1)), kind="stable")
-    columns = (ends + base[flows], packets, times, packets, packets)
+    columns = (ends + base[flows], packets, times, packets, turns)
     both = Pieces(*(np.concatenate(pair)[order] for pair in zip(columns, pieces, strict=True)))
     flow_of = np.concatenate((flows, flow_of))[order]
-    of_flow = flow_of * (int(both.turns.max()) + 1)
+    of_flow = flow_of * (int(both.turns.max()) + 2)
     return both._replace(turns=np.maximum.accumulate(both.turns + of_flow) - of_flow), flow_of
 
 

@@ -93,7 +93,7 @@ class BulkDissector:
         #: The most that the items may come to that were read by themselves since the last batch.
         self._expanded_bytes = 0
         self._rounds = Rounds(self._numbers, self._pace, self._watch, self._take)
-        #: What is read later of the table that is read.
+        #: The deferred items of the table that is read.
         self._deferred: Deferred | None = None
         #: What waits for the next pause: it is of several connections of which too much is deferred.
         self._later: Fed | None = None

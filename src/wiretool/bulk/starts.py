@@ -158,12 +158,14 @@ def _first_chunks(
     columns[:, owner[is_seen], numbers[is_seen]] = rows[is_seen], sizes[is_seen]
     order = np.lexsort((numbers, sides, owner))
     order = order[is_seen[order]]
-    payloads = [item.data for item in early] + [plain.table.payload(row) for row in rows[len(early) :].tolist()]
     ends = np.cumsum(sizes[order])
     begins = begins_of(2 * owner[order] + sides[order])
     stops = np.append(begins[1:], len(order)) - 1
     chunks = _Chunks(
-        b"".join([payloads[at] for at in order.tolist()]),
+        b"".join(
+            early[at].data if at < len(early) else plain.table.payload(row)
+            for at, row in zip(order.tolist(), rows[order].tolist(), strict=True)
+        ),
         ends[begins] - sizes[order[begins]],
         ends[stops],
         owner[order[begins]],

@@ -15,7 +15,7 @@ from wiretool.capture.steady_flows import flows_of
 from wiretool.codec.columns import Flags, Integers, begins_of
 from wiretool.codec.framing import Mark
 from wiretool.ledger import ConnectionAccount
-from wiretool.protocols.bulk import NewFrames, ProtocolColumns, SteadyReader
+from wiretool.protocols.bulk import NewFrames, OpeningReader, ProtocolColumns, SteadyReader
 from wiretool.protocols.conversation import Conversation
 
 #: Of a connection: the index of its reader, the latest packet in which a frame began, and what is not in its account.
@@ -161,9 +161,11 @@ class SteadyWatches:
         They have these indices in the frames.
         """
         slots = self._reserve(len(connections))
-        reader = self._reader(columns)
-        self._readers[reader].open(slots, frames, indices)
-        self._of_slot[slots] = np.array((reader, 0, 0, 0, 0), _WATCH)
+        index = self._reader(columns)
+        reader = self._readers[index]
+        assert isinstance(reader, OpeningReader), "other protocols have no connections that may go on"
+        reader.open(slots, frames, indices)
+        self._of_slot[slots] = np.array((index, 0, 0, 0, 0), _WATCH)
         self._of_flow[flows_of(slots)] = np.array((0, 0, 0, True), _FLOW)
         for each in zip(slots.tolist(), connections, accounts, strict=True):
             self._note(*each)

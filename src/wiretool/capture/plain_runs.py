@@ -66,13 +66,6 @@ class PlainSegments(NamedTuple):
     #: By connection the packet at which its first frames are emitted at the earliest.
     emitted_from: Integers | None = None
 
-    def every_end(self) -> list[End]:
-        """Return the ends of all flows."""
-        if self.closed is None:
-            return list(self.ends)
-        every = np.ones(len(self.closed.slots), np.bool_)
-        return [*self.ends, *self.closed.fins.ends(self.table, self.closed.connections, every)]
-
     @property
     def sizes(self) -> Integers:
         """Return the number of bytes of each flow."""

@@ -247,8 +247,10 @@ class RecentRuns:
         """Those of a stream that share bytes with [start, end), the newest first."""
         oldest = self._oldest
         for place, each in reversed(self._entries):
+            if place < oldest:
+                continue
             entry = each.run_of(connection) if isinstance(each, _PlacedSegments) else each
-            if place < oldest or entry is None or entry.connection is not connection:
+            if entry is None or entry.connection is not connection:
                 continue
             if isinstance(entry, _PlacedRun):
                 yield from entry.overlapping(side, start, end, oldest)

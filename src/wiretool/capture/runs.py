@@ -59,11 +59,6 @@ class Run(NamedTuple):
         """What of it comes after so many items of each side."""
         return self._replace(client=self._behind(self.client, client), server=self._behind(self.server, server))
 
-    @property
-    def size(self) -> int:
-        """Bytes of both sides."""
-        return self.client.size + self.server.size
-
     def _behind(self, run: SideRun, count: int) -> SideRun:
         passed = int(self.table.lengths[run.rows[:count]].sum())
         return SideRun(run.rows[count:], run.offset + passed, run.size - passed)

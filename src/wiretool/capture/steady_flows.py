@@ -14,7 +14,7 @@ from wiretool.codec.columns import Flags, Integers
 _SLOTS = 64
 _NO_ACK = -1
 #: Of a flow: the sequence number and offset of its next byte, what the other side acknowledged, the number of its SYN
-#: where there is no object of it yet, and whether its next segment may be plain.
+#: as long as it has no object, and whether its next segment may be plain.
 _PACKED = np.dtype([(name, "<" + form) for name, form in PACKED])
 _FLOW = np.dtype([*((name, np.int64) for name in ("seq", "offset", "ack", "isn")), ("is_plain", np.bool_)])
 #: Of a connection: packets that its object does not count yet, the time of the last one, and whether it is understood.

@@ -213,16 +213,12 @@ class SteadyReader:
         """Own the state of a conversation until it is released."""
         self._conversations[slot] = conversation
 
-    def open(self, slots: Integers, frames: NewFrames, indices: Integers) -> None:
-        """Own connections that may go on after their first frames; they have these indices there."""
-        raise NotImplementedError
-
     def release(self, slots: Integers) -> list[Conversation]:
         """Bring conversations up to date, which own their state from now on; return them."""
         return [self._conversations.pop(slot) for slot in slots.tolist()]
 
     def forget(self, slots: Integers) -> None:
-        """Let go of conversations that are over."""
+        """Drop conversations that are over."""
         for slot in slots.tolist():
             self._conversations.pop(slot, None)
 
@@ -240,6 +236,14 @@ class SteadyReader:
     ) -> tuple[Sequence[Group], Flags]:
         """Read frames as `ProtocolColumns.read`; frame i is of the conversation in `slots[owner[i]]`."""
         return self.columns.read(frames, owner, self.conversations(slots), leave, read_one)
+
+
+class OpeningReader(SteadyReader, ABC):
+    """Goes on with connections after their first frames, which were read without conversations."""
+
+    @abstractmethod
+    def open(self, slots: Integers, frames: NewFrames, indices: Integers) -> None:
+        """Own connections that may go on; they have these indices in the frames."""
 
 
 class PrefixedColumns(ProtocolColumns):

@@ -13,6 +13,7 @@ from tests.protocols.pravega.talk import OTHER, SEGMENT, SETUP, WORLD, WRITER, a
 from tests.protocols.pravega.test_bulk import state_of
 from wiretool import limits
 from wiretool.codec.message import Message, Side
+from wiretool.protocols.bulk import OpeningReader
 from wiretool.protocols.pravega.bulk import PravegaBulk
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import AppendSetup, Hello, KeepAlive, SetupAppend
@@ -86,6 +87,7 @@ def readings(
     assert len(found) == sum(len(group.rows) for group in groups) == sum(is_read[owner] for owner in owners)
     reader, going = columns.open(), np.flatnonzero(flags & read.may_go_on)
     assert len(going) == len(saids) or not must_go_on
+    assert isinstance(reader, OpeningReader)
     if len(going):
         reader.open(going, read, going)
     talks = dict(zip(going.tolist(), reader.release(going), strict=True))

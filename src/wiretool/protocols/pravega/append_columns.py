@@ -8,7 +8,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from wiretool.codec.columns import Flags, Integers
-from wiretool.protocols.bulk import Frames, Group, NewFrames, PrefixedColumns, ProtocolColumns, SteadyReader
+from wiretool.protocols.bulk import (
+    Frames,
+    Group,
+    NewFrames,
+    OpeningReader,
+    PrefixedColumns,
+    ProtocolColumns,
+    SteadyReader,
+)
 from wiretool.protocols.conversation import Conversation
 from wiretool.protocols.pravega.bulk_blocks import ACK, BLOCK, CATALOGUE, END, join_blocks
 from wiretool.protocols.pravega.bulk_kinds import Kinds
@@ -61,7 +69,7 @@ class PravegaColumns(PrefixedColumns):
         return NewFrames([group.moved(order) for group in groups if len(group.rows)], is_read, may_go_on, writers)
 
 
-class _AppendReader(SteadyReader):
+class _AppendReader(OpeningReader):
     """Reads the connections that it took over; the state of their writers is in arrays."""
 
     def __init__(self, columns: ProtocolColumns) -> None:
