@@ -18,7 +18,7 @@ from wiretool.codec.message import Side
 from wiretool.dissect import annotate, read, read_from, read_hex
 from wiretool.errors import CaptureError, DecodeError, UsageError
 from wiretool.ledger import Ledger
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
 
 PORTS = {name: protocol.ports[0] for name, protocol in PROTOCOLS.items()}

@@ -21,10 +21,10 @@ from wiretool.codec.json_text import json_text
 from wiretool.codec.message import Side
 from wiretool.dissect import Dissector
 from wiretool.errors import DecodeError
-from wiretool.protocols.conversation import Conversation, Protocol, Reading
+from wiretool.protocols.base.conversation import Conversation, Protocol, Reading
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.offramp import events
 from wiretool.protocols.offramp.messages import ConnectionEvent
-from wiretool.protocols.registry import PROTOCOLS
 from wiretool.protocols.sbp.messages import SbpFrame
 from wiretool.records import Record
 from wiretool.sinks.ndjson import RecordText, json_record

@@ -1,19 +1,44 @@
 """The house as a test: an import follows the arrows, and each library stays at home."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src"
 
-#: The parts of protocols that declare conformance cases: they know the engine, and the servers that they break.
-CASES = "protocols/*/conformance"
-#: The consistency models of protocols: they know the records and the interface of a model.
-MODELS = "protocols/*/consistency"
-#: The parts of protocols that add to fuzzing.
-FUZZING = "protocols/*/fuzz"
+#: What a protocol adds to an engine, by the name of the module or folder in `protocols/NAME/`: the parts of the house
+#: that it may import, beside codec, errors, limits and protocols.
+PARTS: dict[str, set[str]] = {
+    "server": {"server", "expectations"},
+    "faults": {"faults", "records"},
+    "replay": {"replay", "faults", "records", "server", "sessions"},
+    "load": {"load", "net", "sinks"},
+    "conformance": {"conformance"},
+    "consistency": {"consistency", "records", "memory_budget"},
+    "fuzz": {"fuzz"},
+}
+#: Modules of engines that still know protocols by name, until all is registered.
+BY_NAME = {
+    "wiretool.commands.bench_controller",
+    "wiretool.commands.serving",
+    "wiretool.faults.adapters",
+    "wiretool.faults.places",
+    "wiretool.load",
+    "wiretool.load.closing",
+    "wiretool.load.consuming",
+    "wiretool.load.stored_formats",
+    "wiretool.load.streams",
+    "wiretool.load.users.ordered",
+    "wiretool.replay.adapters",
+    "wiretool.server.choose",
+    "wiretool.server.options",
+    "wiretool.sinks.arrow.events",
+}
+
+#: A part of a protocol, whichever engine it is for.
+PART = "protocols/*/*"
 
 #: From the ground up; a part may import what stands on a line above its own, and its own part.
 FLOORS: tuple[tuple[str, ...], ...] = (
@@ -23,13 +48,12 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("records", "ledger", "batches", "stretches"),
     ("ended_watch", "foreign_bytes"),
     ("where", "watch", "sessions", "sinks", "consistency"),
-    ("dissect", "api", "servers", "faults", MODELS),
+    ("dissect", "api", "server", "faults"),
     ("bulk",),
     ("net",),
     ("replay", "load", "pipeline", "conformance"),
-    (CASES,),
     ("fuzz",),
-    (FUZZING,),
+    (PART,),
     ("pyspark_wiretool",),
     ("export",),
     ("commands",),
@@ -64,10 +88,10 @@ HOMES = {
     "flatbuffers": {"codec", "protocols"},
     "wsproto": {"protocols", "net"},
     "h11": {"protocols", "net"},
-    "h2": {"protocols", "servers"},
+    "h2": {"protocols", "server"},
     "hpack": {"protocols"},
     "hyperframe": {"protocols"},
-    "google": {"protocols", "servers"},
+    "google": {"protocols", "server"},
     "fastapi": {"net"},
     "uvicorn": {"net"},
     "uvloop": {"net"},
@@ -92,13 +116,24 @@ def part_of(path: Path) -> str:
 def part_named(module: str) -> str:
     """The part that a module of ours is of."""
     package, *inner = module.split(".")
-    if inner[:1] == ["protocols"] and inner[2:3] == ["conformance"]:
-        return CASES
-    if inner[:1] == ["protocols"] and inner[2:] and inner[2].startswith("consistency"):
-        return MODELS
-    if inner[:1] == ["protocols"] and inner[2:3] == ["fuzz"]:
-        return FUZZING
+    if inner[:1] == ["protocols"] and engine_of(inner):
+        return PART
     return inner[0] if package == "wiretool" else package
+
+
+def engine_of(inner: Sequence[str]) -> str:
+    """The engine for which `protocols/NAME/...` is a part; empty for the protocol itself."""
+    return next((part for part in PARTS if inner[2:] and inner[2].split("_")[0] == part), "")
+
+
+def protocol_of(module: str) -> str:
+    """The protocol in whose folder a module is; empty for others."""
+    _, *inner = module.split(".")
+    return inner[1] if inner[:1] == ["protocols"] and inner[1:] and inner[1] != "base" else ""
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
 
 
 def is_ours(name: str) -> bool:
@@ -136,15 +171,34 @@ def test_imports_follow_the_arrows(path: Path) -> None:
             continue
         if target.startswith("__"):
             continue
+        if target == PART and module_of(path) in BY_NAME:
+            continue
         below = floor_of(target) < floor_of(part)
         assert below or (part, target) in NEIGHBOURS, f"{part} imports {target}"
+
+
+def test_engines_know_no_protocol() -> None:
+    knowing = {
+        module_of(path)
+        for path in modules()
+        if not protocol_of(module_of(path)) and any(map(protocol_of, filter(is_ours, imported(path))))
+    }
+    assert knowing == BY_NAME
+
+
+@pytest.mark.parametrize("path", [path for path in modules() if part_of(path) == PART], ids=module_of)
+def test_a_part_imports_its_engine_alone(path: Path) -> None:
+    allowed = PARTS[engine_of(module_of(path).split(".")[1:])] | {"codec", "errors", "limits", "protocols", PART}
+    imports = {part_named(name) for name in imported(path) if is_ours(name)}
+    assert imports <= allowed, f"{path} imports {imports - allowed}"
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
 def test_libraries_stay_at_home(path: Path) -> None:
     for name in imported(path):
         homes = HOMES.get(name.split(".")[0])
-        assert homes is None or part_of(path) in homes, f"{path} imports {name}"
+        part = engine_of(module_of(path).split(".")[1:]) if part_of(path) == PART else part_of(path)
+        assert homes is None or part in homes, f"{path} imports {name}"
 
 
 def test_the_data_source_stands_apart() -> None:

@@ -27,7 +27,7 @@ from wiretool.codec.message import Side
 from wiretool.dissect import Dissector, annotate, read, read_hex
 from wiretool.errors import CaptureError
 from wiretool.ledger import Ledger
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.sinks.choose import sink_for
 from wiretool.sinks.csv import CsvSink

@@ -15,9 +15,9 @@ from wiretool.codec.message import Side
 from wiretool.dissect import read
 from wiretool.ledger import Ledger
 from wiretool.memory_budget import MemoryBudget
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.pravega.messages import AppendBlock, Hello, KeepAlive, SetupAppend
 from wiretool.protocols.pravega_draft import messages as draft
-from wiretool.protocols.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.watch import NOT_HELD
 

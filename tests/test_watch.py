@@ -12,8 +12,8 @@ from wiretool import limits
 from wiretool.capture.streams import Connection, Data, End, Finding, Gap, Item
 from wiretool.codec.message import Side
 from wiretool.ledger import Ledger
-from wiretool.protocols import recognise
-from wiretool.protocols.registry import PROTOCOLS, expected_on
+from wiretool.protocols.base import recognise
+from wiretool.protocols.base.registry import PROTOCOLS, expected_on
 from wiretool.records import Record
 from wiretool.watch import Watch
 

@@ -12,7 +12,7 @@ from wiretool import limits
 from wiretool.codec.types import NamedByte
 from wiretool.dissect import read
 from wiretool.errors import UsageError
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.where import History, Selection, columns_of, names_for
 from wiretool.where.history import RequestValues

@@ -26,7 +26,7 @@ from wiretool.pipeline.flows import Flow
 from wiretool.pipeline.parts import parts_of
 from wiretool.pipeline.payloads import Payloads
 from wiretool.pipeline.tables import Kept
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.sbp.schema import LATEST
 from wiretool.protocols.sbp_0_1.messages import S1, S2
 

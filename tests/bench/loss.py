@@ -15,7 +15,7 @@ from tests.bench.talk import TALKS, Sent, segments
 from wiretool.capture.layers import Segment
 from wiretool.codec.message import Side
 from wiretool.dissect import Dissector
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 
 MEAN_MARK, WORST_MARK = 0.995, 0.98
 #: One frame a segment; and as a full Ethernet segment cuts them.

@@ -27,7 +27,7 @@ from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import DataAppended, Hello
 from wiretool.protocols.pravega.segments import CreateSegment
 from wiretool.records import Record
-from wiretool.replay.manners import manners
+from wiretool.replay.adapters import manners
 from wiretool.replay.player import Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import script_of

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tests.protocols.pravega_controller import talk as controller
 from wiretool.capture.layers import ACK, FIN, SYN, Segment
 from wiretool.codec.message import Side
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 
 FRAMES = 1_000
 CLIENT, SERVER = bytes((10, 0, 0, 1)), bytes((10, 0, 0, 2))

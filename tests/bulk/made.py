@@ -17,7 +17,7 @@ from tests.protocols.offramp.talk import session
 from wiretool.capture.layers import ACK, RST
 from wiretool.capture.packets import Packet
 from wiretool.codec.message import Side
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 
 #: A protocol that is none of ours.
 FOREIGN = "foreign"

@@ -8,7 +8,7 @@ from tests.bulk.engines import assert_equal, by_columns, by_rows, table_packets
 from tests.bulk.made import said
 from tests.helpers.captures import Talk, packets_of, pcap_bytes
 from wiretool.capture.layers import ACK
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 
 #: A length that no frame has: the reader looks for the next frame from here on.
 BROKEN = b"\xff\xff\xff\xff" * 8

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from wiretool import limits
 from wiretool.bulk.late import Late
 from wiretool.bulk.placing import PlacedFrames
-from wiretool.protocols.bulk import NO_REPLY, Frames, Group
+from wiretool.protocols.base.columns import NO_REPLY, Frames, Group
 from wiretool.stretches import Stretches
 
 

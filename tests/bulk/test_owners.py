@@ -20,8 +20,8 @@ from wiretool.capture.plain_segments import PlainSegmentScan
 from wiretool.codec import hops
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.framing import Splitter
-from wiretool.protocols import recognise
-from wiretool.protocols.bulk import ProtocolColumns
+from wiretool.protocols.base import recognise
+from wiretool.protocols.base.columns import ProtocolColumns
 from wiretool.protocols.pravega import append_columns, bulk_kinds
 from wiretool.protocols.pravega.session import PravegaConversation
 from wiretool.protocols.sbp import bulk as sbp_bulk

@@ -25,8 +25,8 @@ from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.segments import SegmentTable
 from wiretool.codec.message import Side
 from wiretool.errors import EncodeError
-from wiretool.protocols.recognise import Chunk, Verdict, recognise
-from wiretool.protocols.registry import PROTOCOLS, expected_on
+from wiretool.protocols.base.recognise import Chunk, Verdict, recognise
+from wiretool.protocols.base.registry import PROTOCOLS, expected_on
 from wiretool.protocols.sbp.framing import encode_frame
 from wiretool.protocols.sbp.messages import PING, SbpFrame
 from wiretool.protocols.sbp.session import SbpConversation

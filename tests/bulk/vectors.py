@@ -8,8 +8,8 @@ from tests.helpers.captures import Talk, packets_of, pcap_bytes
 from tests.helpers.offramp_vectors import frame_of
 from tests.helpers.vectors import Vector
 from wiretool.codec.message import Side
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.offramp.framing import FIN, frame_bytes
-from wiretool.protocols.registry import PROTOCOLS
 from wiretool.protocols.sbp.framing import encode_frame
 from wiretool.protocols.sbp.messages import APPEND, SbpFrame
 

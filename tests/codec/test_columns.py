@@ -14,7 +14,7 @@ from wiretool.codec.columns import begins_of, gathered, has_columns, has_high_by
 from wiretool.codec.message import Message
 from wiretool.codec.reference import decode, encode
 from wiretool.errors import DecodeError
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 
 CLASSES = list(dict.fromkeys(cls for each in PROTOCOLS.values() for cls in each.messages if has_columns(cls)))
 

@@ -13,7 +13,7 @@ from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Message
 from wiretool.codec.types import NamedByte
 from wiretool.errors import EncodeError
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 
 VECTORS = Path(__file__).parent.parent / "vectors"
 TEXTS = st.text(st.characters(codec=None, exclude_categories=()))

@@ -17,7 +17,7 @@ from wiretool.codec.framing import Splitter
 from wiretool.codec.message import Side
 from wiretool.codec.resync import RIVAL_FRAMES, WINDOW_BYTES, Framing, chain_at_front, find_frame
 from wiretool.errors import DecodeError
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 
 MARK = 0xF0
 

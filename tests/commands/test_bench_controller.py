@@ -23,8 +23,8 @@ from wiretool.load import streams
 from wiretool.load.link import Link
 from wiretool.load.plan import Plan
 from wiretool.load.planning import Load
-from wiretool.load.wire import pravega_controller
-from wiretool.load.wire.pravega_controller import Controller
+from wiretool.protocols.pravega_controller import load as pravega_controller
+from wiretool.protocols.pravega_controller.load import Controller
 
 ANY = "127.0.0.1:0"
 SERVE = ("serve", "pravega", "--listen", ANY, "--controller", ANY)

@@ -6,8 +6,8 @@ import pytest
 
 from wiretool.codec.message import Message
 from wiretool.errors import UsageError
-from wiretool.protocols.conversation import Protocol
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.sinks.explain import messages_called, names_of
 from wiretool.sinks.text.explain import as_json, name_of, overview, page
 

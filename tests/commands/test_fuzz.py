@@ -37,9 +37,9 @@ FRAGILE = """
 import os, socket, sys, threading
 sys.path.insert(0, sys.argv[2])
 host, port = sys.argv[1].split(":")
-from wiretool.servers.choose import mock_for
-from wiretool.servers.mock import Send
-from wiretool.servers.options import MockOptions
+from wiretool.server.choose import mock_for
+from wiretool.server.mock import Send
+from wiretool.server.options import MockOptions
 mock, lock, ends = mock_for("pravega-draft", MockOptions()), threading.Lock(), {}
 
 def act(actions):

@@ -15,7 +15,7 @@ from tests.helpers.forked import run
 from tests.helpers.tools import run_tool
 
 from wiretool.dissect import read
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.sinks.ndjson import json_record
 from wiretool.where import History, Selection, names_for
 

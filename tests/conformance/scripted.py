@@ -11,7 +11,7 @@ from wiretool.conformance.in_memory import InMemory
 from wiretool.conformance.results import CaseResult
 from wiretool.conformance.run import ConformanceCaller
 from wiretool.protocols.pravega import PROTOCOL
-from wiretool.servers.mock import Door, Link, Mock
+from wiretool.server.mock import Door, Link, Mock
 
 #: What the server does about a message: replies by name and fields, `close`, or a pair of seconds and such an act.
 Act = Any

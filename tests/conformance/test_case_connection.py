@@ -1,7 +1,7 @@
 """The end of a connection that a case has."""
 
 from wiretool.conformance.case_connection import CaseConnection
-from wiretool.protocols.registry import protocol_named
+from wiretool.protocols.base.registry import protocol_named
 
 _PATH = "/io.pravega.controller.stream.api.grpc.v1.ControllerService/createScope"
 

@@ -25,8 +25,8 @@ from wiretool.conformance.case import (
 )
 from wiretool.conformance.registry import conformance_of
 from wiretool.conformance.values import Subset
-from wiretool.protocols.conversation import Protocol
-from wiretool.protocols.registry import PROTOCOLS as REGISTERED
+from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.registry import PROTOCOLS as REGISTERED
 from wiretool.protocols.sbp.forms import form_of
 from wiretool.protocols.sbp.messages import SbpFrame
 

@@ -12,8 +12,8 @@ from tests.conformance import plugin
 from wiretool.cli import app
 from wiretool.conformance.registry import conformance_of
 from wiretool.errors import UsageError
-from wiretool.protocols import registry
-from wiretool.protocols.ports import PORTS
+from wiretool.protocols.base import registry
+from wiretool.protocols.base.ports import PORTS
 
 BARE = "plugin-bare"
 

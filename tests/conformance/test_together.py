@@ -6,7 +6,7 @@ from wiretool.conformance.case import MUST, case, send, together
 from wiretool.conformance.case_run import CaseRun
 from wiretool.conformance.registry import conformance_of
 from wiretool.net import caller
-from wiretool.protocols.registry import protocol_named
+from wiretool.protocols.base.registry import protocol_named
 
 KEEP_ALIVE = bytes.fromhex("0000006400000000")
 

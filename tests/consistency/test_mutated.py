@@ -8,9 +8,9 @@ import pytest
 
 from tests.consistency.world import Client, World
 from wiretool.dissect import read
+from wiretool.protocols.offramp.server.feed import FeedMessage
 from wiretool.records import Record
-from wiretool.servers.offramp.feed import FeedMessage
-from wiretool.servers.options import MockOptions
+from wiretool.server.options import MockOptions
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 #: Frames of a recording that are sent at most.

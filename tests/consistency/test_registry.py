@@ -6,7 +6,7 @@ from wiretool.codec.message import Side
 from wiretool.consistency.model import Consistency
 from wiretool.consistency.registry import consistency_of
 from wiretool.errors import UsageError
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 
 MODELS = [name for name, protocol in PROTOCOLS.items() if protocol.consistency]
 

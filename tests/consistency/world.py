@@ -9,12 +9,12 @@ from wiretool.conformance.in_memory import START_NS
 from wiretool.consistency.model import Anomaly, Consistency, Question
 from wiretool.consistency.registry import consistency_of
 from wiretool.dissect import Source, read
-from wiretool.protocols.conversation import Reading, let_go
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.conversation import Reading, let_go
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
-from wiretool.servers.choose import mock_for
-from wiretool.servers.mock import Action, Close, Mock, Send
-from wiretool.servers.options import MockOptions
+from wiretool.server.choose import mock_for
+from wiretool.server.mock import Action, Close, Mock, Send
+from wiretool.server.options import MockOptions
 
 
 @dataclass

@@ -7,7 +7,7 @@ from tests.bench.talk import Sent
 from wiretool.codec.framing import Splitter
 from wiretool.codec.message import Side
 from wiretool.faults import Cut, Deliver, Effect, Finish, Interceptor, Standing, parse_rule
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
 
 MS = 1_000_000

@@ -13,8 +13,8 @@ from tests.faults.run import Run, said
 from tests.helpers.frames import SAYINGS, talk
 from wiretool.codec.message import Message, Side
 from wiretool.faults import Cut, Deliver, Finish
-from wiretool.faults.dialects import dialect_of
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.faults.adapters import dialect_of
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.sbp.messages import SbpFrame
 from wiretool.where.names import spelt
 

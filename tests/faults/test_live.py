@@ -9,7 +9,7 @@ from tests.helpers.frames import talk
 from wiretool.codec.message import Side
 from wiretool.dissect import Dissector
 from wiretool.faults.live import LiveWatch
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 
 #: No frame of Pravega begins so.
 RUBBISH = b"\xc8\xff\xff\xff" * 5

@@ -6,7 +6,7 @@ from tests.faults.run import Run
 from tests.helpers.frames import talk
 from wiretool.errors import UsageError
 from wiretool.faults import Deliver, Finish, Interceptor, parse_rule
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 
 
 def test_a_rule_acts_from_the_next_frame_on() -> None:

@@ -7,7 +7,7 @@ import pytest
 from wiretool import limits
 from wiretool.faults import Deliver, Interceptor, parse_rule
 from wiretool.faults.effects import Effect
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.watch import NOT_HELD
 

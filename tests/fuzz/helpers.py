@@ -8,7 +8,7 @@ from wiretool.conformance.mutants import Mutant, Patcher
 from wiretool.fuzz.campaign import Counts, Limits
 from wiretool.fuzz.findings import Finding
 from wiretool.fuzz.session import FuzzSession
-from wiretool.servers.pravega.link import StoreLink
+from wiretool.protocols.pravega.server.link import StoreLink
 
 PROTOCOLS = ("pravega", "pravega-controller", "pravega-draft", "sbp", "sbp-0.1", "offramp")
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from wiretool.fuzz.branches import SERVERS, BranchCoverage, BranchNovelty, CoveredTarget, has_monitoring
+from wiretool.fuzz.branches import SERVER, BranchCoverage, BranchNovelty, CoveredTarget, has_monitoring
 from wiretool.fuzz.campaign import Limits
 from wiretool.fuzz.sequence_run import Outcome
 from wiretool.fuzz.session import FuzzSession
-from wiretool.servers.pravega.link import StoreLink
+from wiretool.protocols.pravega.server.link import StoreLink
 
 
 class Monitoring:
@@ -55,7 +55,7 @@ def test_branches_of_servers_are_noted_once() -> None:
         again = sum(each.new_branches for each in target.run(session.seeds))
     assert (first > 100) == has_monitoring()
     assert again <= 0.2 * first
-    assert all(code.co_filename.startswith(SERVERS) for code, _, _ in session.coverage.taken)
+    assert all(SERVER in code.co_filename for code, _, _ in session.coverage.taken)
     before = len(session.coverage.taken)
     target.run(session.seeds)
     assert len(session.coverage.taken) == before  # nothing is noted after the block

@@ -16,7 +16,7 @@ from wiretool.fuzz.sequence import FuzzSequence, Sending
 from wiretool.fuzz.sequence_run import Outcome
 from wiretool.fuzz.session import FuzzSession
 from wiretool.fuzz.socket_target import ServerDied
-from wiretool.servers.pravega.reading import Reads
+from wiretool.protocols.pravega.server.reading import Reads
 
 #: Sequences with mutations, besides the seeds themselves, in a run on each clean mock.
 MUTATED = 1_000

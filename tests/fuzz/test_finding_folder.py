@@ -11,7 +11,7 @@ from wiretool.fuzz.findings import whole_folder
 from wiretool.fuzz.oracles import Bucket, Oracles
 from wiretool.fuzz.sequence import FuzzSequence, Sending
 from wiretool.fuzz.sequence_run import Exchanged, Outcome
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 
 
 def test_numbers_continue_after_the_highest(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from wiretool.fuzz.memory_target import MockStalls, alarm
 from wiretool.fuzz.oracles import GROWN_BYTES, MEMORY, PEAK_BYTES, Oracles
 from wiretool.fuzz.sequence import Change, FuzzSequence
 from wiretool.fuzz.target import Target
-from wiretool.servers.pravega.link import StoreLink
-from wiretool.servers.pravega.segments import Segments
+from wiretool.protocols.pravega.server.link import StoreLink
+from wiretool.protocols.pravega.server.segments import Segments
 
 
 def seed_with(message: str) -> FuzzSequence:

@@ -17,7 +17,7 @@ from wiretool.fuzz.client.mutated_mock import NS_PER_S, MutatedMock
 from wiretool.fuzz.client.mutations import EditedReply, InnerLength, ReplyMutation, reply_mutations
 from wiretool.fuzz.client.reply_fault import FaultKind, ReplyFault, fault_form, plan_from_form
 from wiretool.fuzz.sequence import Change, Sending, Splice
-from wiretool.servers.mock import Action, Close, Send
+from wiretool.server.mock import Action, Close, Send
 
 IDLE_NS = 2 * NS_PER_S
 HELLO = bytes.fromhex("ffffff81 00000008 00000011 00000005")

@@ -9,8 +9,8 @@ import pytest
 from tests.fuzz.mutation_runs import findings_with, mutated, reaching
 from tests.protocols.offramp.talk import NO_FRAME, TARGET
 from wiretool.fuzz.connection import FuzzConnection
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.offramp.fuzz.upgrade import HTTP_VERSIONS, KEYS, METHODS, MUTATIONS, WEBSOCKET_VERSIONS
-from wiretool.protocols.registry import PROTOCOLS
 
 NAMES = tuple(each.name for each in MUTATIONS)
 

@@ -15,9 +15,9 @@ from tests.protocols.offramp.talk import UPGRADE, event_of, session
 from tests.protocols.pravega_controller import talk as controller
 from wiretool.codec.flatbuffers import Table
 from wiretool.codec.message import Message, Side
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.offramp.handshake import request, response
 from wiretool.protocols.offramp.messages import EVENTS, Close, Ping, Pong
-from wiretool.protocols.registry import PROTOCOLS
 from wiretool.protocols.sbp.messages import SbpFrame
 
 #: Who sends a message, and the message.

@@ -4,8 +4,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from wiretool.protocols.conversation import Protocol
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.sinks.text.explain import SENDERS, declaration_of, meaning
 
 PAGE = Path(__file__).parents[2] / "docs" / "messages.md"

@@ -11,7 +11,7 @@ from wiretool.codec.framing import Splitter
 from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Message, Side
 from wiretool.errors import DecodeError
-from wiretool.protocols.conversation import Reading
+from wiretool.protocols.base.conversation import Reading
 from wiretool.protocols.offramp import PROTOCOL, events, framing
 from wiretool.protocols.offramp.closing import close_code
 from wiretool.protocols.offramp.connection import Connection

@@ -9,7 +9,7 @@ from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Message, Side
 from wiretool.errors import DecodeError, ProtocolViolation
 from wiretool.protocols import pravega, pravega_draft
-from wiretool.protocols.conversation import Conversation, Protocol, Reading
+from wiretool.protocols.base.conversation import Conversation, Protocol, Reading
 from wiretool.protocols.pravega import framing
 from wiretool.protocols.pravega.appends import Appends, event_frame
 from wiretool.protocols.pravega.commands import enum_name

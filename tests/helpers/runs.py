@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from wiretool.net.addresses import LOOPBACK, Address
 from wiretool.net.host import Host
 from wiretool.net.loops import loop_factory
-from wiretool.servers.mock import Mock
+from wiretool.server.mock import Mock
 from wiretool.sinks.pcapng import Recording
 
 DEADLINE_S = 30.0

@@ -15,7 +15,7 @@ from wiretool.codec.message import fields_of
 from wiretool.dissect import read
 from wiretool.errors import CaptureError
 from wiretool.ledger import Ledger
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.sinks.ndjson import json_record
 

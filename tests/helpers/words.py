@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import typer.main
 
 from wiretool import cli
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.sinks.text.explain import meaning
 
 ROOT = Path(__file__).parents[2]
@@ -85,7 +85,7 @@ NAMES = {
 #: First words that no docstring may have.
 OPENINGS = r"(?:What|How|Which|Them|Whether|Where|Who|Whose|Why|When)\b"
 #: Packages whose texts are those of real servers, and generated code.
-WIRE_TEXTS = ("servers/sbp/", "servers/sbp_0_1/", "protocols/pravega_controller/controller_pb2.py")
+WIRE_TEXTS = ("protocols/sbp/server/", "protocols/sbp_0_1/server/", "protocols/pravega_controller/controller_pb2.py")
 
 
 class Hit(NamedTuple):

@@ -145,7 +145,7 @@ def test_tags_are_a_set(either: Reachable, scope: str) -> None:
     assert python("tags", either, scope=scope) == {"tags": ["a", "b", "t10"]}
 
 
-@pytest.mark.parametrize("either", ["real"], indirect=True)  # tests/servers/pravega/controller has those of the mock
+@pytest.mark.parametrize("either", ["real"], indirect=True)  # the mock: tests/protocols/pravega_controller
 def test_the_controller_answers_as_recorded(either: Reachable, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "tests.interop.controller_calls", either.controller, str(tmp_path / "answers.json")]
     report_of([*either.enter, *words])

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.load.mock_stage import MockWire, Place
+from wiretool.protocols.pravega.server.mock import PravegaMock
 from wiretool.protocols.pravega_controller import PROTOCOL
 from wiretool.protocols.pravega_controller.calls import METHODS
 from wiretool.protocols.pravega_controller.encoding import data_frame, encode
 from wiretool.protocols.pravega_controller.frames import read_header
 from wiretool.protocols.pravega_controller.messages import Headers, Settings
-from wiretool.servers.pravega.mock import PravegaMock
 
 SETTINGS = encode(Settings(settings={}), "server")
 SCOPE, STREAM = {"scope": "bench-run"}, {"scope": "bench-run", "stream": "load"}

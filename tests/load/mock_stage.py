@@ -1,7 +1,7 @@
 """Any mock server in memory where a load process has its connection; time passes only while nothing is to be heard."""
 
 from wiretool.load.link import Failed, Link
-from wiretool.servers.mock import Action, Close, Mock, Send
+from wiretool.server.mock import Action, Close, Mock, Send
 
 
 class Place:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from tests.bench.talk import Sent, frame, sbp_frame
 from wiretool.codec import reference
-from wiretool.load.wire import sbp_0_1
-from wiretool.load.wire.pravega import append_frames
-from wiretool.load.wire.sbp_frames import ID_AT
 from wiretool.protocols.pravega.appends import event_frame
+from wiretool.protocols.pravega.load.client import append_frames
+from wiretool.protocols.sbp.load.frames import ID_AT
 from wiretool.protocols.sbp.records import AppendEntry, RecordBatchMeta
+from wiretool.protocols.sbp_0_1.load import client as sbp_0_1
 from wiretool.sinks.pcap import BEGIN_NS, FILE_HEADER, Conversations
 
 PORTS = {"pravega": 12345, "pravega-draft": 12345, "sbp": 10911, "sbp-0.1": 10911, "offramp": 8080}

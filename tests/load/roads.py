@@ -1,8 +1,8 @@
 """An Offramp server in memory where a load process has its connection."""
 
-from tests.servers.offramp.network import SECOND_NS, Network
+from tests.protocols.offramp.server.network import SECOND_NS, Network
 from wiretool.load.link import Failed, Link
-from wiretool.servers.offramp import OfframpMock
+from wiretool.protocols.offramp.server import OfframpMock
 
 #: By how much time goes on while somebody waits.
 STEP_S = 0.005

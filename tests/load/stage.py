@@ -1,6 +1,6 @@
 """A server in memory where a load process has its connection, and a clock that counts."""
 
-from tests.servers.pravega.talk import Cluster
+from tests.protocols.pravega.server.talk import Cluster
 from wiretool.load.link import Failed, Link
 
 

@@ -9,8 +9,8 @@ from wiretool.load.bench import Bench
 from wiretool.load.children import Load
 from wiretool.load.intervals import Orders, Said, Writer
 from wiretool.load.plan import Plan
-from wiretool.load.wire.pravega import Store
-from wiretool.servers.pravega.mock import PravegaMock
+from wiretool.protocols.pravega.load.client import Store
+from wiretool.protocols.pravega.server.mock import PravegaMock
 
 SEGMENT = "bench-run/load/0.#epoch.0"
 PLAN = Plan(protocol="pravega", appenders=1, duration_s=1.0, run="run")

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.load.roads import STEP_S, RoadWire
-from tests.servers.offramp.network import Network
+from tests.protocols.offramp.server.network import Network
 from wiretool.load.consuming import Consuming, Offsets, consume
 from wiretool.load.findings import Outcome
 from wiretool.load.link import Failed
 from wiretool.load.session import Session
-from wiretool.load.wire.offramp import Answer, Stream
-from wiretool.servers.offramp import OfframpMock
+from wiretool.protocols.offramp.load.client import Answer, Stream
+from wiretool.protocols.offramp.server import OfframpMock
 
 ROAD = "one"
 

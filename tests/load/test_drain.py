@@ -16,9 +16,9 @@ from wiretool.load.intervals import Drained, Writer, Written
 from wiretool.load.link import Failed
 from wiretool.load.result import Operation, Quantiles
 from wiretool.load.session import Session, worker_name
-from wiretool.load.wire.pravega import HEAD, Store, append_frames
-from wiretool.load.wire.pravega_reads import READ_BYTES, Reads
 from wiretool.protocols.pravega.framing import HEADER_BYTES
+from wiretool.protocols.pravega.load.client import HEAD, Store, append_frames
+from wiretool.protocols.pravega.load.segment_reader import READ_BYTES, Reads
 
 RUN, SEGMENT, OTHER = "run", "bench-run/load/0.#epoch.0", "bench-run/load/1.#epoch.0"
 FILLER = Filler(0)

@@ -9,15 +9,15 @@ from uuid import UUID
 import pytest
 
 from tests.load.stage import Wire
-from tests.servers.pravega.talk import Cluster
+from tests.protocols.pravega.server.talk import Cluster
 from wiretool.load.events import Filler, Maker, writer_of
 from wiretool.load.findings import Outcome
 from wiretool.load.following import Following, follow
 from wiretool.load.intervals import Writer
 from wiretool.load.link import Failed
 from wiretool.load.session import Session
-from wiretool.load.wire.pravega import HEAD, Store, append_frames
-from wiretool.load.wire.pravega_reads import READ_BYTES, Reads
+from wiretool.protocols.pravega.load.client import HEAD, Store, append_frames
+from wiretool.protocols.pravega.load.segment_reader import READ_BYTES, Reads
 
 RUN, SEGMENT = "run", "bench-run/load/0.#epoch.0"
 FILLER = Filler(0)

@@ -13,9 +13,9 @@ from wiretool.load.following import Following, follow
 from wiretool.load.intervals import Writer
 from wiretool.load.link import Failed
 from wiretool.load.session import Session
-from wiretool.load.wire.sbp_0_1 import HEAD, Appends, acks, bind
-from wiretool.load.wire.sbp_0_1_reads import Reads
-from wiretool.servers.sbp_0_1.mock import Sbp01Mock
+from wiretool.protocols.sbp_0_1.load.client import HEAD, Appends, acks, bind
+from wiretool.protocols.sbp_0_1.load.stream_reader import Reads
+from wiretool.protocols.sbp_0_1.server.mock import Sbp01Mock
 
 KEY = writer_of("run", 0, 0)
 FILLER = Filler(0)

@@ -11,7 +11,7 @@ from wiretool.load.intervals import Writer
 from wiretool.load.loops import AtOnce, Exchange, OnSchedule, Window, Work
 from wiretool.load.schedule import Schedule
 from wiretool.load.session import Session
-from wiretool.load.wire.pravega import HEAD, Acks, Appends, Store
+from wiretool.protocols.pravega.load.client import HEAD, Acks, Appends, Store
 
 SEGMENT = "bench-run/load/0.#epoch.0"
 TICK_S = 0.001

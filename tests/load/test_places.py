@@ -13,10 +13,10 @@ from wiretool.load.closing import read_back
 from wiretool.load.intervals import Ended, Orders, Writer
 from wiretool.load.link import Failed, Link
 from wiretool.load.plan import Place, Plan
-from wiretool.load.wire.pravega import Store
-from wiretool.load.wire.pravega_reads import Reads
-from wiretool.servers.pravega.mock import PravegaMock
-from wiretool.servers.pravega.tokens import Permission, TokenChecker
+from wiretool.protocols.pravega.load.client import Store
+from wiretool.protocols.pravega.load.segment_reader import Reads
+from wiretool.protocols.pravega.server.mock import PravegaMock
+from wiretool.protocols.pravega.server.tokens import Permission, TokenChecker
 
 NAMES = ("bench-run/load/0.#epoch.0", "bench-run/load/4.#epoch.1")
 PLAN = Plan(protocol="pravega", appenders=4, fetchers=2, duration_s=1.0, segments=2, run="run")

@@ -14,11 +14,11 @@ from wiretool.load import streams
 from wiretool.load.link import Failed
 from wiretool.load.plan import Place, Plan
 from wiretool.load.streams import RunStream
-from wiretool.load.wire import pravega_controller
-from wiretool.load.wire.pravega_controller import Controller
 from wiretool.net.addresses import Address
-from wiretool.servers.pravega.mock import PravegaMock
-from wiretool.servers.pravega.tokens import TokenChecker
+from wiretool.protocols.pravega.server.mock import PravegaMock
+from wiretool.protocols.pravega.server.tokens import TokenChecker
+from wiretool.protocols.pravega_controller import load as pravega_controller
+from wiretool.protocols.pravega_controller.load import Controller
 
 WHERE = Address("127.0.0.1", 9090)
 Reach = Callable[..., None]

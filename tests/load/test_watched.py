@@ -18,9 +18,9 @@ from wiretool.load.session import Session
 from wiretool.load.slow import Slow, SlowExchange
 from wiretool.load.slowest import Slowest
 from wiretool.load.watched import WatchedAppends, WatchedReads
-from wiretool.load.wire.pravega import HEAD, Acks, Appends, Store
-from wiretool.load.wire.pravega_reads import Reads
 from wiretool.protocols.pravega.framing import encode, parse
+from wiretool.protocols.pravega.load.client import HEAD, Acks, Appends, Store
+from wiretool.protocols.pravega.load.segment_reader import Reads
 from wiretool.protocols.pravega.messages import DataAppended, KeepAlive, SegmentRead
 
 SEGMENT = "bench-run/load/0.#epoch.0"

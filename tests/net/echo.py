@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from wiretool import limits
+from wiretool.codec.frame_buffer import Inbox
 from wiretool.errors import DecodeError
-from wiretool.servers.inbox import Inbox
-from wiretool.servers.mock import Action, Door, Link, Mock
+from wiretool.server.mock import Action, Door, Link, Mock
 
 
 def extent(data: bytes, at: int, end: int) -> int:

@@ -9,7 +9,7 @@ from tests.helpers.runs import hosted, run
 from tests.net.echo import EchoMock
 from wiretool.net.alarm import Alarm
 from wiretool.net.clock import Clock
-from wiretool.servers.mock import Action, Link
+from wiretool.server.mock import Action, Link
 
 PATIENCE_NS = 200_000_000
 NS_PER_S = 1_000_000_000

@@ -21,8 +21,8 @@ from wiretool.net.host import Host
 from wiretool.processes import STOP_SIGNALS
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import Hello
-from wiretool.servers.mock import Door, Link, Mock
-from wiretool.servers.pravega.mock import PravegaMock
+from wiretool.protocols.pravega.server.mock import PravegaMock
+from wiretool.server.mock import Door, Link, Mock
 from wiretool.sinks.output import Output
 from wiretool.sinks.pcapng import Recording as Pcapng
 

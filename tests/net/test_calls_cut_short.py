@@ -6,9 +6,9 @@ from tests.helpers.runs import hosted, run
 from wiretool.codec.message import Side
 from wiretool.faults import Interceptor, parse_rule
 from wiretool.net.addresses import LOOPBACK, Address
+from wiretool.protocols.pravega.server.mock import PravegaMock
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
-from wiretool.servers.pravega.controller.service import PATH
-from wiretool.servers.pravega.mock import PravegaMock
+from wiretool.protocols.pravega_controller.server.service import PATH
 
 DEADLINE_S = 20.0
 #: So long does a client wait for what never comes.

@@ -21,7 +21,7 @@ def under_control(story: Callable[[Host, Address, Ask], Any]) -> list[str]:
     """Run a story with a host, its door and something to ask its control API with; what the host told meanwhile."""
 
     async def all_of_it() -> list[str]:
-        from wiretool.servers.pravega.mock import PravegaMock
+        from wiretool.protocols.pravega.server.mock import PravegaMock
 
         interceptor = Interceptor(seed=1, is_watching=True)
         async with hosted(PravegaMock(), interceptor=interceptor) as (host, address, told):

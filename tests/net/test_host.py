@@ -14,7 +14,7 @@ from wiretool.net.host import Host
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import ReadSegment
 from wiretool.protocols.pravega.segments import GetStreamSegmentInfo
-from wiretool.servers.pravega.mock import PravegaMock
+from wiretool.protocols.pravega.server.mock import PravegaMock
 from wiretool.sinks.output import Output
 from wiretool.sinks.pcapng import Recording
 

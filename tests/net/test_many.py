@@ -12,7 +12,7 @@ from wiretool.protocols.pravega.appends import event_frame
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import AppendBlockEnd, Hello, SetupAppend
 from wiretool.protocols.pravega.segments import CreateSegment
-from wiretool.servers.pravega.mock import PravegaMock
+from wiretool.protocols.pravega.server.mock import PravegaMock
 
 CLIENTS = 1_000
 SEGMENT = "scope/stream/0.#epoch.0"

@@ -12,9 +12,9 @@ from wiretool.dissect import read
 from wiretool.faults import parse_rule
 from wiretool.net.addresses import LOOPBACK, Address
 from wiretool.net.tap import Tap, Way
-from wiretool.protocols.registry import protocol_named
+from wiretool.protocols.base.registry import protocol_named
+from wiretool.protocols.pravega.server.mock import PravegaMock
 from wiretool.records import Record
-from wiretool.servers.pravega.mock import PravegaMock
 from wiretool.sinks.output import Output
 from wiretool.sinks.pcapng import Recording
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from google.protobuf.message_factory import GetMessageClass
 
+from wiretool.protocols.pravega.server.mock import PravegaMock
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
-from wiretool.servers.pravega.controller.codes import CallFailed, Code
-from wiretool.servers.pravega.controller.service import Service
-from wiretool.servers.pravega.mock import PravegaMock
+from wiretool.protocols.pravega_controller.server.codes import CallFailed, Code
+from wiretool.protocols.pravega_controller.server.service import Service
 
 _METHODS = pb.DESCRIPTOR.services_by_name["ControllerService"].methods_by_name
 #: Changes an answer.

@@ -7,9 +7,9 @@ import msgspec
 
 from wiretool.errors import EncodeError
 from wiretool.faults.places import with_value
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
-from wiretool.replay.manners.manner import Manner, Steps
+from wiretool.replay.adapter import Manner, Steps
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.report.data import message_of
 from wiretool.replay.spots import Spot, named

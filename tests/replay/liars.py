@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tests.servers.pravega.recorded import messages_in
+from tests.protocols.pravega.server.recorded import messages_in
 from wiretool.codec.message import Message
 from wiretool.protocols.pravega.framing import encode
-from wiretool.servers.mock import Action, Send
-from wiretool.servers.pravega.mock import PravegaMock
+from wiretool.protocols.pravega.server.mock import PravegaMock
+from wiretool.server.mock import Action, Send
 
 #: The message as it should be -> as it is said, or None for nothing at all.
 Lie = Callable[[Message], Message | None]

@@ -11,14 +11,14 @@ from wiretool.errors import EncodeError
 from wiretool.faults.actions import Change
 from wiretool.faults.places import Pattern
 from wiretool.records import Record
+from wiretool.replay.adapters import manners
 from wiretool.replay.line import Line
-from wiretool.replay.manners import manners
 from wiretool.replay.mocks import mocks_for
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.player import Player
 from wiretool.replay.script import script_of
-from wiretool.servers.mock import Mock
-from wiretool.servers.options import MockOptions
+from wiretool.server.mock import Mock
+from wiretool.server.options import MockOptions
 from wiretool.sessions.dialogues import Recording
 
 

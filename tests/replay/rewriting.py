@@ -9,8 +9,8 @@ from wiretool.net.caller import Act, Send
 from wiretool.records import Record
 from wiretool.replay.line import Line
 from wiretool.replay.player import Player
-from wiretool.servers.mock import Action, Mock
-from wiretool.servers.mock import Send as MockSend
+from wiretool.server.mock import Action, Mock
+from wiretool.server.mock import Send as MockSend
 
 
 class RewritingStage(Stage):

@@ -6,6 +6,7 @@ from uuid import UUID
 from tests.helpers.captures import tcp_packets
 from wiretool.capture.items import Side
 from wiretool.capture.packets import Packet
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import (
     AppendBlockEnd,
@@ -17,9 +18,8 @@ from wiretool.protocols.pravega.messages import (
     SegmentRead,
     SetupAppend,
 )
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.replay.adapter import Manner
 from wiretool.replay.diff.comparing import compare
-from wiretool.replay.manners.manner import Manner
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.recording import recording_of
 from wiretool.sessions.dialogues import Recording

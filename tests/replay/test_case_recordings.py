@@ -9,13 +9,13 @@ from wiretool.capture.files import read_packets
 from wiretool.conformance.case import Case
 from wiretool.conformance.mock_run import run_on_mock
 from wiretool.conformance.registry import conformance_of
+from wiretool.replay.adapter import Verdict
+from wiretool.replay.adapters import manners
 from wiretool.replay.diff.comparing import compare
-from wiretool.replay.manners import manners
-from wiretool.replay.manners.manner import Verdict
 from wiretool.replay.mocks import mocks_for
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import script_of
-from wiretool.servers.options import MockOptions
+from wiretool.server.options import MockOptions
 from wiretool.sessions.dialogues import Recording
 from wiretool.sinks.output import Output
 from wiretool.sinks.pcapng import Recording as Pcapng

@@ -8,15 +8,15 @@ import pytest
 from tests.replay.stage import Stage
 from tests.replay.talks import WRITER, appending, reading, recorded, setting_up, talk
 from wiretool.capture.files import read_packets
+from wiretool.replay.adapters import manners
 from wiretool.replay.chorus import Chorus
 from wiretool.replay.copies import copy_of
 from wiretool.replay.judge import differences
-from wiretool.replay.manners import manners
 from wiretool.replay.mocks import mocks_for
 from wiretool.replay.player import Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import script_of
-from wiretool.servers.options import MockOptions
+from wiretool.server.options import MockOptions
 from wiretool.sessions.dialogues import Recording, Told
 
 KNOWN = manners()

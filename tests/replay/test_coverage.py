@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wiretool.records import Record
+from wiretool.replay.adapter import Verdict
 from wiretool.replay.coverage import Coverage, coverage_of
 from wiretool.replay.grid import coverage_of_both
-from wiretool.replay.manners.manner import Verdict
 from wiretool.replay.outcomes import End, Outcome
 from wiretool.sessions.dialogues import Dialogue
 

@@ -22,12 +22,12 @@ from tests.replay.talks import (
 from wiretool.capture.files import read_packets
 from wiretool.capture.packets import Packet
 from wiretool.errors import CaptureError
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
+from wiretool.replay.adapter import Difference, Manner, Verdict
+from wiretool.replay.adapters import manners
 from wiretool.replay.diff.comparing import compare
 from wiretool.replay.diff.varying import without_varying
 from wiretool.replay.judge import ABSENT
-from wiretool.replay.manners import manners
-from wiretool.replay.manners.manner import Difference, Manner, Verdict
 from wiretool.replay.recording import recording_of
 from wiretool.replay.settling import ignore
 from wiretool.replay.spots import Spot

@@ -8,13 +8,13 @@ import pytest
 from tests.replay.talks import PLAIN, appending, reading, recorded, setting_up, talk
 from wiretool.capture.files import read_packets
 from wiretool.codec.message import Side
-from wiretool.faults.dialects import dialect_of
+from wiretool.faults.adapters import dialect_of
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.pravega_controller.calls import CALLS
-from wiretool.protocols.registry import PROTOCOLS
 from wiretool.records import Record
+from wiretool.replay.adapter import Manner
 from wiretool.replay.diff.comparing import compare
 from wiretool.replay.diff.likeness import Eye
-from wiretool.replay.manners.manner import Manner
 from wiretool.replay.recording import recording_of
 
 CAPTURES = Path(__file__).parent.parent.parent / "captures"

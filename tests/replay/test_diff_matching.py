@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tests.replay.talks import Says, appending, reading, recorded, setting_up, talk
 from wiretool.capture.files import read_packets
 from wiretool.records import Record
+from wiretool.replay.adapter import Verdict
+from wiretool.replay.adapters import manners
 from wiretool.replay.diff import matching
 from wiretool.replay.diff.comparing import compare
 from wiretool.replay.diff.likeness import subjects_of
 from wiretool.replay.diff.matching import Matched, asked, match
-from wiretool.replay.manners import manners
-from wiretool.replay.manners.manner import Verdict
 from wiretool.replay.recording import recording_of
 from wiretool.sessions.dialogues import Dialogue, Recording
 

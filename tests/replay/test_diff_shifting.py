@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.replay.talks import PLAIN, SEGMENT, appending, reading, recorded, setting_up, talk
 from wiretool.codec.message import Position
 from wiretool.records import Record
+from wiretool.replay.adapter import Place
 from wiretool.replay.diff.shifting import Met, shift_positions
-from wiretool.replay.manners.manner import Place
 from wiretool.replay.values import Values
 
 MANNER = PLAIN["pravega"]

@@ -3,10 +3,10 @@
 import pytest
 
 from tests.replay.talks import PLAIN, Says, appending, reading, recorded, setting_up, talk
+from wiretool.replay.adapter import Difference, Verdict
 from wiretool.replay.diff.comparing import compare
 from wiretool.replay.diff.varying import WHY, without_varying
 from wiretool.replay.judge import ABSENT
-from wiretool.replay.manners.manner import Difference, Verdict
 from wiretool.replay.outcomes import Outcome
 from wiretool.sessions.dialogues import Recording
 

@@ -8,11 +8,11 @@ from tests.conftest import HERE
 from tests.replay.mutants import Spot, mutated
 from wiretool.capture.files import read_packets
 from wiretool.codec.message import Issued, Position, Role
-from wiretool.faults.dialects import dialect_of
-from wiretool.faults.dialects.sbp import SbpDialect
+from wiretool.faults.adapters import dialect_of
 from wiretool.faults.places import roles_in
-from wiretool.protocols.registry import PROTOCOLS
-from wiretool.replay.manners.manner import is_noise
+from wiretool.protocols.base.registry import PROTOCOLS
+from wiretool.protocols.sbp.faults import SbpDialect
+from wiretool.replay.adapter import is_noise
 from wiretool.replay.recording import recording_of
 
 OWN = HERE.parent / "captures"

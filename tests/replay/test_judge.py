@@ -15,10 +15,10 @@ from tests.replay.talks import PLAIN, SEGMENT, appending, reading, recorded, set
 from wiretool.capture.files import read_packets
 from wiretool.codec.message import Credential, Issued, Message, Position, Varies
 from wiretool.faults.places import with_value
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
+from wiretool.replay.adapter import Difference, Excuse, Manner, Verdict
 from wiretool.replay.judge import ABSENT, differences, judge, judge_number
-from wiretool.replay.manners.manner import Difference, Excuse, Manner, Verdict
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.recording import recording_of
 from wiretool.replay.values import Values

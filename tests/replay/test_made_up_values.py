@@ -9,7 +9,7 @@ import pytest
 from tests.replay.liars import Liar
 from tests.replay.stage import replay
 from wiretool.codec.message import Message
-from wiretool.replay.manners.manner import Verdict
+from wiretool.replay.adapter import Verdict
 
 READ = Path(__file__).parents[2] / "captures" / "pravega" / "read.pcap"
 

@@ -9,9 +9,9 @@ import pytest
 from tests.replay.liars import Liar
 from tests.replay.stage import replay
 from wiretool.codec.message import Message
+from wiretool.replay.adapter import Verdict
 from wiretool.replay.coverage import Coverage
 from wiretool.replay.grid import coverage_of_both, grid, grid_lines, is_mute
-from wiretool.replay.manners.manner import Verdict
 from wiretool.replay.noise import LEARNT, without_noise
 from wiretool.replay.outcomes import End, Outcome
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wiretool.replay.adapter import Difference, Verdict
 from wiretool.replay.judge import ABSENT
-from wiretool.replay.manners.manner import Difference, Verdict
 from wiretool.replay.outcomes import Outcome
 from wiretool.sessions.dialogues import Dialogue
 

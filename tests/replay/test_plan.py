@@ -9,11 +9,11 @@ import pytest
 from tests.replay.talks import PLAIN, SEGMENT, Says, alive, appending, reading, recorded, setting_up, talk
 from wiretool.capture.files import read_packets
 from wiretool.codec.message import Issued, Message, Position
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.pravega.messages import Hello, KeepAlive
-from wiretool.protocols.registry import PROTOCOLS
 from wiretool.replay import plan
-from wiretool.replay.manners import manners
-from wiretool.replay.manners.manner import Manner, Talk
+from wiretool.replay.adapter import Manner, Talk
+from wiretool.replay.adapters import manners
 from wiretool.replay.plan import Exchanged, exchanged_in, plan_lines, prepared_for
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import Hear, Say, Script, script_of

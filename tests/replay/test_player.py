@@ -8,11 +8,12 @@ import pytest
 
 from tests.replay.stage import START_NS, Stage
 from wiretool.capture.files import read_packets
-from wiretool.protocols.registry import PROTOCOLS
-from wiretool.replay.manners import manners
-from wiretool.replay.manners.manner import Excuse, Talk, Verdict
-from wiretool.replay.manners.pravega import PravegaManner
-from wiretool.replay.manners.pravega_prepare import HELLO
+from wiretool.protocols.base.registry import PROTOCOLS
+from wiretool.protocols.pravega.replay.adapter import PravegaManner
+from wiretool.protocols.pravega.replay.prepare import HELLO
+from wiretool.protocols.pravega.server.mock import PravegaMock
+from wiretool.replay.adapter import Excuse, Talk, Verdict
+from wiretool.replay.adapters import manners
 from wiretool.replay.mocks import mocks_for
 from wiretool.replay.outcomes import End
 from wiretool.replay.patience import LEAST_WAIT_NS, SHORTENED, TIMEOUTS_MAX
@@ -20,10 +21,9 @@ from wiretool.replay.player import LINGER_NS, STOPPED_EARLY, Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import NOT_ASKED, Hear, Leave, Part, Say, Script, script_of, span_ns
 from wiretool.replay.values import Values
-from wiretool.servers.choose import mock_for
-from wiretool.servers.mock import Action, Close, Mock, Send
-from wiretool.servers.options import MockOptions
-from wiretool.servers.pravega.mock import PravegaMock
+from wiretool.server.choose import mock_for
+from wiretool.server.mock import Action, Close, Mock, Send
+from wiretool.server.options import MockOptions
 from wiretool.sessions.dialogues import Dialogue, Recording
 
 WRITE = Path(__file__).parent.parent.parent / "captures" / "pravega" / "write.pcap"

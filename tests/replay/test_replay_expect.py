@@ -4,10 +4,10 @@ import pytest
 
 from tests.replay.talks import PLAIN, appending, reading, recorded, setting_up, talk
 from wiretool.errors import UsageError
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
+from wiretool.replay.adapter import Difference, Steps, Verdict
 from wiretool.replay.diff.comparing import compare
 from wiretool.replay.expect import Expectations, expectations_from
-from wiretool.replay.manners.manner import Difference, Steps, Verdict
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.settling import ignore
 from wiretool.replay.spots import Spot, spot_of

@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.replay.talks import PLAIN, appending, reading, recorded, setting_up, talk
+from wiretool.replay.adapter import Difference, Verdict
 from wiretool.replay.diff.comparing import compare
 from wiretool.replay.judge import ABSENT
-from wiretool.replay.manners.manner import Difference, Verdict
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.report import write_report
 from wiretool.replay.report.data import Wording, report_of

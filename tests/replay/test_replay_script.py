@@ -13,10 +13,10 @@ from tests.replay.talks import CLIENT, PLAIN, STORE, Says, appending, packets, r
 from wiretool.capture.files import read_packets
 from wiretool.capture.layers import ACK, FIN, RST
 from wiretool.capture.packets import Packet
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
-from wiretool.replay.manners import manners
-from wiretool.replay.manners.manner import Manner
+from wiretool.replay.adapter import Manner
+from wiretool.replay.adapters import manners
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import PAUSE_MAX_NS, Hear, Leave, Open, Part, Say, Script, script_of, span_ns
 

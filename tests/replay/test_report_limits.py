@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.replay.talks import PLAIN, reading, recorded, setting_up, talk
+from wiretool.replay.adapter import Difference, Verdict
 from wiretool.replay.diff.comparing import compare
 from wiretool.replay.judge import ABSENT
-from wiretool.replay.manners.manner import Difference, Verdict
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.report import html, junit, text
 from wiretool.replay.report.data import Report, differing, judged, message_of, record_of, report_of

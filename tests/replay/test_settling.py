@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from tests.replay.forms import spots_in
 from tests.replay.talks import PLAIN, appending, reading, recorded, setting_up, talk
+from wiretool.replay.adapter import Difference, Verdict
 from wiretool.replay.diff.comparing import compare
 from wiretool.replay.judge import ABSENT
-from wiretool.replay.manners.manner import Difference, Verdict
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.settling import END, ignore, settle, verdict_of
 from wiretool.replay.spots import Spot

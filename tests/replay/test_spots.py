@@ -14,10 +14,10 @@ from tests.replay.talks import reading, recorded, talk
 from wiretool.capture.files import read_packets
 from wiretool.errors import UsageError
 from wiretool.faults.places import with_value
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
+from wiretool.replay.adapter import Difference, Steps
 from wiretool.replay.judge import ABSENT
-from wiretool.replay.manners.manner import Difference, Steps
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.recording import recording_of
 from wiretool.replay.report.data import differing

@@ -10,7 +10,7 @@ from tests.replay.liars import Liar
 from tests.replay.mutants import Spot, mutated
 from tests.replay.stage import replay
 from wiretool.capture.files import read_packets
-from wiretool.replay.manners.manner import Verdict
+from wiretool.replay.adapter import Verdict
 from wiretool.replay.recording import recording_of
 
 OWN = HERE.parent / "captures"

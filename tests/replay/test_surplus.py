@@ -9,15 +9,15 @@ from wiretool import limits
 from wiretool.capture.files import read_packets
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import KeepAlive
-from wiretool.replay.manners import manners
-from wiretool.replay.manners.manner import Verdict
+from wiretool.protocols.pravega.server.mock import PravegaMock
+from wiretool.replay.adapter import Verdict
+from wiretool.replay.adapters import manners
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.player import Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import script_of
 from wiretool.replay.surplus import Surplus
-from wiretool.servers.mock import Action, Send
-from wiretool.servers.pravega.mock import PravegaMock
+from wiretool.server.mock import Action, Send
 
 WRITE = Path(__file__).parent.parent.parent / "captures" / "pravega" / "write.pcap"
 KEEP_ALIVE = encode(KeepAlive(), "server")

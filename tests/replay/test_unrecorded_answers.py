@@ -13,12 +13,12 @@ from tests.conftest import SHARED
 from wiretool.capture.files import read_packets
 from wiretool.codec.message import Message
 from wiretool.faults.actions import Change
-from wiretool.faults.dialects.dialect import Dialect
-from wiretool.protocols.conversation import Conversation
+from wiretool.faults.adapter import Dialect
+from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.pravega import failures, messages, segments
+from wiretool.protocols.pravega.replay.answers import may_answer
+from wiretool.replay.adapter import Difference, Verdict
 from wiretool.replay.grid import grid
-from wiretool.replay.manners.manner import Difference, Verdict
-from wiretool.replay.manners.pravega_answers import may_answer
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.recording import recording_of
 from wiretool.sessions.dialogues import Recording

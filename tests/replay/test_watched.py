@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from wiretool.capture.files import read_packets
+from wiretool.replay.adapters import manners
 from wiretool.replay.chorus import Chorus
-from wiretool.replay.manners import manners
 from wiretool.replay.player import Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import script_of

@@ -19,6 +19,7 @@ from wiretool.batches.rows import batch_of
 from wiretool.bulk.read import read_batches
 from wiretool.dissect import read
 from wiretool.errors import CaptureError
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.pravega.failures import NoSuchSegment
 from wiretool.protocols.pravega.messages import (
     AppendBlockEnd,
@@ -29,7 +30,6 @@ from wiretool.protocols.pravega.messages import (
     ReadSegment,
     SetupAppend,
 )
-from wiretool.protocols.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.sessions.exchange_rows import ASKS, exchanges_of, role_of
 from wiretool.sessions.exchanges import NONE, Exchanged, Exchanging

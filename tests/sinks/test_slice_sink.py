@@ -20,7 +20,7 @@ from wiretool.capture.packets import Packet
 from wiretool.capture.streams import Streams
 from wiretool.dissect import read
 from wiretool.errors import CaptureError, UsageError
-from wiretool.protocols.registry import server_ports
+from wiretool.protocols.base.registry import server_ports
 from wiretool.records import Record
 from wiretool.sinks.output import Output
 from wiretool.sinks.packets import Packets

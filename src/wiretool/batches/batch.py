@@ -8,7 +8,7 @@ import numpy as np
 
 from wiretool.codec.columns import Bytes, Integers
 from wiretool.codec.message import Side
-from wiretool.protocols.bulk import Frames, Group
+from wiretool.protocols.base.columns import Frames, Group
 from wiretool.records import Record
 
 

@@ -20,7 +20,7 @@ from wiretool.codec.columns import (
     Uuids,
 )
 from wiretool.codec.types import uuid_text
-from wiretool.protocols.bulk import NO_REPLY, Events, Group
+from wiretool.protocols.base.columns import NO_REPLY, Events, Group
 from wiretool.records import Record
 
 

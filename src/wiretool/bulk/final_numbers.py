@@ -11,7 +11,7 @@ from wiretool.batches.batch import Batch, FrameRun
 from wiretool.bulk.numbering import Numbers
 from wiretool.bulk.pending_output import PendingOutput
 from wiretool.codec.columns import Integers
-from wiretool.protocols.bulk import NO_REPLY
+from wiretool.protocols.base.columns import NO_REPLY
 from wiretool.records import Record
 
 

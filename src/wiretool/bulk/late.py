@@ -7,7 +7,7 @@ import numpy as np
 from wiretool import limits
 from wiretool.bulk.placing import PlacedFrames
 from wiretool.codec.columns import Flags, Integers
-from wiretool.protocols.bulk import NO_REPLY, Group
+from wiretool.protocols.base.columns import NO_REPLY, Group
 from wiretool.stretches import Stretches
 
 

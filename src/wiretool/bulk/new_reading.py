@@ -21,10 +21,10 @@ from wiretool.codec.message import Side
 from wiretool.codec.resync import RIVAL_FRAMES
 from wiretool.dissect import Connections
 from wiretool.ledger import ConnectionAccount
-from wiretool.protocols.bulk import NewFrames, ProtocolColumns
-from wiretool.protocols.bulks import columns_of
-from wiretool.protocols.conversation import Conversation, Protocol
-from wiretool.protocols.recognise import are_refused
+from wiretool.protocols.base.columns import NewFrames, ProtocolColumns
+from wiretool.protocols.base.columns_parts import columns_of
+from wiretool.protocols.base.conversation import Conversation, Protocol
+from wiretool.protocols.base.recognise import are_refused
 from wiretool.watch import SIDES
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from wiretool.bulk.numbering import PACKET_SHIFT, RANK_SHIFT, Numbers
 from wiretool.codec.columns import Flags, Integers, begins_of, items_of
-from wiretool.protocols.bulk import Frames
+from wiretool.protocols.base.columns import Frames
 
 _NONE = np.zeros(0, np.int64)
 

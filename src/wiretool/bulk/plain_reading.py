@@ -22,7 +22,7 @@ from wiretool.capture.items import Connection
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.hops import FrameBoundaries
-from wiretool.protocols.bulk import NO_REPLY, Frames, Group, ProtocolColumns, SteadyReader
+from wiretool.protocols.base.columns import NO_REPLY, Frames, Group, ProtocolColumns, SteadyReader
 
 
 class _Found(NamedTuple):

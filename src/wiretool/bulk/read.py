@@ -39,9 +39,9 @@ from wiretool.codec.columns import Flags
 from wiretool.dissect import Connections, Source, note_text, paths_of
 from wiretool.errors import CaptureError
 from wiretool.ledger import ConnectionAccount, Ledger
-from wiretool.protocols.bulks import columns_of
-from wiretool.protocols.conversation import Conversation
-from wiretool.protocols.registry import protocol_named
+from wiretool.protocols.base.columns_parts import columns_of
+from wiretool.protocols.base.conversation import Conversation
+from wiretool.protocols.base.registry import protocol_named
 
 
 def read_batches(

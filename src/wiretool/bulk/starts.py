@@ -13,10 +13,10 @@ from wiretool.bulk.watch import BulkWatch
 from wiretool.capture.items import Data
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.codec.columns import Flags, Integers, begins_of
-from wiretool.protocols.bulk import UNSURE, Frames, ProtocolColumns, Weights
-from wiretool.protocols.bulks import columns_of
-from wiretool.protocols.conversation import Conversation, Protocol
-from wiretool.protocols.recognise import POINTS_SURE, is_never_foreign
+from wiretool.protocols.base.columns import UNSURE, Frames, ProtocolColumns, Weights
+from wiretool.protocols.base.columns_parts import columns_of
+from wiretool.protocols.base.conversation import Conversation, Protocol
+from wiretool.protocols.base.recognise import POINTS_SURE, is_never_foreign
 
 #: Segments of a connection that are looked at: first so many, which are enough as a rule, then more.
 SEGMENTS_FEW, SEGMENTS_MAX = 3, 8

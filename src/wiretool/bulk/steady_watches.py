@@ -15,8 +15,8 @@ from wiretool.capture.steady_flows import flows_of
 from wiretool.codec.columns import Flags, Integers, begins_of
 from wiretool.codec.framing import Mark
 from wiretool.ledger import ConnectionAccount
-from wiretool.protocols.bulk import NewFrames, OpeningReader, ProtocolColumns, SteadyReader
-from wiretool.protocols.conversation import Conversation
+from wiretool.protocols.base.columns import NewFrames, OpeningReader, ProtocolColumns, SteadyReader
+from wiretool.protocols.base.conversation import Conversation
 
 #: Of a connection: the index of its reader, the latest packet in which a frame began, and what is not in its account.
 _COUNTS = ("payload_bytes", "frames", "frame_bytes")

@@ -15,10 +15,10 @@ from wiretool.capture.runs import Run
 from wiretool.codec.framing import Piece
 from wiretool.ended_watch import EndedWatch
 from wiretool.ledger import ConnectionAccount
-from wiretool.protocols.bulk import BulkConversation, ProtocolColumns
-from wiretool.protocols.bulks import bulk_of
-from wiretool.protocols.conversation import Conversation, Protocol
-from wiretool.protocols.recognise import Chunk, verdict_in_step
+from wiretool.protocols.base.columns import BulkConversation, ProtocolColumns
+from wiretool.protocols.base.columns_parts import bulk_of
+from wiretool.protocols.base.conversation import Conversation, Protocol
+from wiretool.protocols.base.recognise import Chunk, verdict_in_step
 from wiretool.records import Record
 from wiretool.watch import SIDES
 

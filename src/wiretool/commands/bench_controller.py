@@ -47,7 +47,7 @@ def on_stream(wishes: "Wishes", plan: "Plan", stack: ExitStack) -> "tuple[Plan, 
 
 def check_lifetime(plan: "Plan", token: str) -> None:
     """UsageError where a run would go on for longer than its token is good: stores close the connection then."""
-    from wiretool.servers.pravega.tokens import lifetime_s
+    from wiretool.protocols.pravega.server.tokens import lifetime_s
 
     lasts_s = lifetime_s(token)
     if lasts_s is not None and plan.whole_s > lasts_s:

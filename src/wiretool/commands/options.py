@@ -19,7 +19,7 @@ from wiretool.units import DURATION, SHARE
 
 if TYPE_CHECKING:
     from wiretool.ledger import Ledger
-    from wiretool.protocols.conversation import Protocol
+    from wiretool.protocols.base.conversation import Protocol
 
 
 class Format(StrEnum):
@@ -189,7 +189,7 @@ ServingSeconds = Annotated[
 
 def ports_from(pairs: Sequence[str] | None) -> dict[int, str]:
     """`["8080=offramp"]` as a mapping; UsageError for what is no port or no protocol."""
-    from wiretool.protocols.registry import protocol_named
+    from wiretool.protocols.base.registry import protocol_named
 
     ports: dict[int, str] = {}
     for pair in pairs or ():
@@ -204,7 +204,7 @@ def ports_from(pairs: Sequence[str] | None) -> dict[int, str]:
 
 def protocols_like(name: str) -> "list[Protocol]":
     """The protocol called so, or all of them for `auto`."""
-    from wiretool.protocols.registry import PROTOCOLS, protocol_named
+    from wiretool.protocols.base.registry import PROTOCOLS, protocol_named
 
     return list(PROTOCOLS.values()) if name == "auto" else [protocol_named(name)]
 

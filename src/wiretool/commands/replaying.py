@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from wiretool.net.addresses import Address
     from wiretool.net.calling import Stage
     from wiretool.net.dialler import Target
+    from wiretool.replay.adapter import Manner
     from wiretool.replay.expect import Expectations
-    from wiretool.replay.manners.manner import Manner
     from wiretool.replay.outcomes import Outcome
     from wiretool.replay.player import Player
     from wiretool.replay.script import Script
@@ -39,8 +39,8 @@ CAPTURED_TWICE = 0.5
 def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bool) -> None:
     """Read, play, judge, report; ends as `replay_result` says."""
     from wiretool.net.reach import check_reachable
+    from wiretool.replay.adapters import manners
     from wiretool.replay.copies import copy_of
-    from wiretool.replay.manners import manners
 
     check_span(reading)
     check_servers(playing, judging)
@@ -139,8 +139,8 @@ def hint_for(names: Collection[str]) -> str:
 
 def doors_of(recording: "Recording", manner: "Manner") -> list[str]:
     """What an address of a server of the protocol may be called: the protocol, or a door of such a server."""
-    from wiretool.servers.choose import mock_for
-    from wiretool.servers.options import MockOptions
+    from wiretool.server.choose import mock_for
+    from wiretool.server.options import MockOptions
 
     name = manner.protocol.name
     mock = mock_for(manner.server, manner.mock_options(recording, MockOptions()))
@@ -162,7 +162,7 @@ def afresh(
     recording: "Recording", known: "Mapping[str, Manner]", reading: Reading
 ) -> "tuple[Script, dict[str, Manner]]":
     """What is done, and the manners of the same protocols that know nothing of a run before."""
-    from wiretool.replay.manners import manners
+    from wiretool.replay.adapters import manners
 
     own = {name: manner for name, manner in manners().items() if name in known}
     return script_for(recording, own, reading), own
@@ -227,7 +227,7 @@ def player_for(
     numbers: "Iterator[int]",
 ) -> "Player":
     """Who plays the script of a recording."""
-    from wiretool.replay.manners.manner import Identity
+    from wiretool.replay.adapter import Identity
     from wiretool.replay.player import Player
 
     is_prepared = playing.prepare if playing.prepare is not None else not playing.targets
@@ -268,7 +268,7 @@ def stage_for(
     from wiretool.commands.serving import rules_for
     from wiretool.net.calling import Stage
     from wiretool.replay.mocks import mocks_for
-    from wiretool.servers.options import MockOptions
+    from wiretool.server.options import MockOptions
     from wiretool.sinks.pcapng import open_recording
 
     if playing.targets:

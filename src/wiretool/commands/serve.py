@@ -92,8 +92,8 @@ def serve(
         size_from,
     )
     from wiretool.net.serving import run
-    from wiretool.servers.choose import mock_for
-    from wiretool.servers.options import RATE_MAX, MockOptions
+    from wiretool.server.choose import mock_for
+    from wiretool.server.options import RATE_MAX, MockOptions
     from wiretool.units import RATE
 
     options = MockOptions(

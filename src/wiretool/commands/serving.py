@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from wiretool.net.serving import Plan
     from wiretool.net.station import Station
     from wiretool.net.tap import Tap
-    from wiretool.servers.mock import Mock
-    from wiretool.servers.offramp.feed import FeedMessage
-    from wiretool.servers.options import MockOptions
+    from wiretool.protocols.offramp.server.feed import FeedMessage
+    from wiretool.server.mock import Mock
+    from wiretool.server.options import MockOptions
     from wiretool.sinks.pcapng import Recording
     from wiretool.sinks.text.counters import Snapshot
 
@@ -95,7 +95,7 @@ def in_setup(protocol: str, setup: str, options: "MockOptions") -> "MockOptions"
         return options
     from wiretool.conformance.registry import conformance_of
     from wiretool.conformance.selection import check_setup, setup_named
-    from wiretool.servers.options import SPELLED, MockOptions
+    from wiretool.server.options import SPELLED, MockOptions
 
     part, name = conformance_of(protocol), setup_named(setup)
     check_setup(part, name)
@@ -287,7 +287,7 @@ def credentials(text: str) -> tuple[str, str] | None:
 
 def feed_from(path: Path | None) -> "tuple[FeedMessage, ...]":
     """Return the messages in a file; InputError names the line that is none."""
-    from wiretool.servers.offramp.feed import read_feed
+    from wiretool.protocols.offramp.server.feed import read_feed
 
     if path is None:
         return ()

@@ -91,7 +91,7 @@ def find(wanted: Slicing, keep: "Callable[[Batch], Batch]", chosen: "Chosen") ->
 
 def cut_out(wanted: Slicing, chosen: "Chosen", packets: "Packets") -> CaptureError | None:
     """Write the chosen packets; gives the damage at which the captures end early."""
-    from wiretool.protocols.registry import server_ports
+    from wiretool.protocols.base.registry import server_ports
     from wiretool.sinks.slice import cut
 
     ports = server_ports() | wanted.ports.keys()

@@ -109,7 +109,7 @@ def way_of(side: Side, *, is_tls: bool, authority: Path | None) -> "tuple[Way, A
     from wiretool.net.addresses import LOOPBACK, Address, address_from
     from wiretool.net.tap import Way
     from wiretool.net.tls import alpn_of, client_context
-    from wiretool.protocols.registry import protocol_named
+    from wiretool.protocols.base.registry import protocol_named
 
     protocol = protocol_named(side.protocol)
     usual = protocol.ports[0]
@@ -127,7 +127,7 @@ def way_of(side: Side, *, is_tls: bool, authority: Path | None) -> "tuple[Way, A
 def written(shown: Shown, protocols: Sequence[str]) -> "Iterator[Callable[[Record], None]]":
     """What takes each record to where it is shown, as it comes."""
     from wiretool.dissect import annotate
-    from wiretool.protocols.registry import protocol_named
+    from wiretool.protocols.base.registry import protocol_named
     from wiretool.sinks.choose import sink_for
     from wiretool.sinks.output import open_output
     from wiretool.where import History, Selection, columns_of, names_for

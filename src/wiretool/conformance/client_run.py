@@ -18,10 +18,10 @@ from wiretool.conformance.run import deadline_reason
 from wiretool.faults import parse_rule
 from wiretool.net.client_host import ClientEnd, run_client
 from wiretool.processes import exit_words
-from wiretool.protocols.recognise import Chunk, weigh
-from wiretool.protocols.registry import PROTOCOLS
-from wiretool.servers.choose import mock_for
-from wiretool.servers.options import MockOptions
+from wiretool.protocols.base.recognise import Chunk, weigh
+from wiretool.protocols.base.registry import PROTOCOLS
+from wiretool.server.choose import mock_for
+from wiretool.server.options import MockOptions
 from wiretool.sessions.dialogues import Recording
 from wiretool.sinks.output import open_output
 from wiretool.sinks.pcapng import Address

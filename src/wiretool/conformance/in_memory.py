@@ -4,8 +4,8 @@ from collections import deque
 from collections.abc import Iterable
 
 from wiretool.net.caller import Abort, Act, Caller, Dial, Finish, Send
-from wiretool.servers.mock import Action, Close, Mock
-from wiretool.servers.mock import Send as MockSend
+from wiretool.server.mock import Action, Close, Mock
+from wiretool.server.mock import Send as MockSend
 from wiretool.sinks.pcapng import Recording
 
 #: When the counted clock starts, ns since 1970. The mocks put it into times that clients see.

@@ -5,7 +5,7 @@ from importlib import import_module
 
 from wiretool.conformance.case import Conformance
 from wiretool.errors import UsageError
-from wiretool.protocols.registry import PROTOCOLS, protocol_named
+from wiretool.protocols.base.registry import PROTOCOLS, protocol_named
 
 
 @cache

@@ -10,7 +10,7 @@ from wiretool.conformance.observed import Closing, Observed
 from wiretool.conformance.sighting import NotShown
 from wiretool.conformance.values import Bindings, Number, Subset, Text, Uuid, Value, first_difference, resolved
 from wiretool.errors import EncodeError
-from wiretool.protocols.encoder import SentMessage
+from wiretool.protocols.base.encoder import SentMessage
 
 
 def match_send(state: MatchState, step: Send, followed: FollowedConnection) -> None:

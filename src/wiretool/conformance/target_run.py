@@ -19,8 +19,8 @@ from wiretool.net.addresses import Address
 from wiretool.net.caller import Act
 from wiretool.net.calling import Called, Stage, call
 from wiretool.net.server_process import DEATH_S
-from wiretool.protocols.recognise import Chunk, describe_foreign, weigh
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.recognise import Chunk, describe_foreign, weigh
+from wiretool.protocols.base.registry import PROTOCOLS
 
 if TYPE_CHECKING:
     from wiretool.net.server_process import ServerProcess

@@ -4,7 +4,7 @@ from importlib import import_module
 
 from wiretool.consistency.model import Consistency
 from wiretool.errors import UsageError
-from wiretool.protocols.registry import PROTOCOLS, protocol_named
+from wiretool.protocols.base.registry import PROTOCOLS, protocol_named
 
 
 def consistency_of(protocol: str, *, is_new: bool = False) -> Consistency:

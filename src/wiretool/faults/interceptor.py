@@ -13,7 +13,7 @@ from wiretool import limits
 from wiretool.codec.message import Side
 from wiretool.errors import UsageError
 from wiretool.faults.actions import Keep
-from wiretool.faults.dialects import dialect_of
+from wiretool.faults.adapters import dialect_of
 from wiretool.faults.effects import Cut as Cut
 from wiretool.faults.effects import Deliver as Deliver
 from wiretool.faults.effects import Effect as Effect
@@ -25,7 +25,7 @@ from wiretool.faults.live import LiveWatch
 from wiretool.faults.rule import Rule
 from wiretool.faults.standing import Standing
 from wiretool.memory_budget import MemoryBudget
-from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.base.conversation import Protocol
 from wiretool.records import Record
 from wiretool.where.history import History
 

@@ -7,13 +7,13 @@ from wiretool import limits
 from wiretool.codec.message import Side, other_side
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Reorder
-from wiretool.faults.dialects import Dialect
+from wiretool.faults.adapters import Dialect
 from wiretool.faults.lane import Kept, Lane
 from wiretool.faults.live import LiveWatch
 from wiretool.faults.passage import Passage, in_order
 from wiretool.faults.remnants import Remnants
 from wiretool.faults.standing import Standing
-from wiretool.protocols.recognise import Chunk, describe_foreign
+from wiretool.protocols.base.recognise import Chunk, describe_foreign
 from wiretool.records import Record
 from wiretool.watch import NOT_HELD
 

@@ -24,10 +24,10 @@ from wiretool.faults.actions import (
     WrongChecksum,
     WrongLength,
 )
-from wiretool.faults.dialects import Dialect
-from wiretool.faults.dialects.dialect import Form
+from wiretool.faults.adapter import Form
+from wiretool.faults.adapters import Dialect
 from wiretool.faults.standing import Standing
-from wiretool.protocols.conversation import Conversation
+from wiretool.protocols.base.conversation import Conversation
 from wiretool.records import Record
 
 #: Actions that change what its receiver makes of later frames, where a frame hangs on those before it.

@@ -13,8 +13,8 @@ from wiretool.faults.rule import Rule as Rule
 from wiretool.faults.rule import When, make_rule
 from wiretool.faults.tables import KeyedError, parts_of_table
 from wiretool.faults.words import Parts, parts_of
-from wiretool.protocols.conversation import Protocol
-from wiretool.protocols.registry import protocol_named
+from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.registry import protocol_named
 from wiretool.where.tokens import wrong
 
 _RULE_LINE = re.compile(r"[ \t]*\[\[[ \t]*rule[ \t]*\]\]")

@@ -4,6 +4,7 @@ A sequence that takes a branch for the first time is worth keeping, even where i
 code of the servers counts: that of the decoders runs for the oracles as well.
 """
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,14 +12,15 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from wiretool import servers
+from wiretool import protocols
 from wiretool.fuzz.novelty import Novelty
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.sequence_run import Outcome
 from wiretool.fuzz.target import InMemoryTarget
 
-#: The folder of the code whose branches count.
-SERVERS = str(Path(servers.__file__).parent)
+#: The folder of the protocols; in each, the branches of the code in `server/` count.
+PROTOCOLS = str(Path(protocols.__file__).parent)
+SERVER = f"{os.sep}server{os.sep}"
 #: Numbers of tools that no debugger, profiler or coverage tool uses by convention.
 _TOOLS = (3, 4)
 
@@ -47,7 +49,7 @@ class BranchCoverage:
         seen: dict[tuple[CodeType, int], int] = {}
 
         def note(code: CodeType, source: int, destination: int) -> Any:
-            if not code.co_filename.startswith(SERVERS):
+            if not (code.co_filename.startswith(PROTOCOLS) and SERVER in code.co_filename):
                 return disable  # this branch is not reported again
             known = seen.setdefault((code, source), destination)
             add((code, source, destination))

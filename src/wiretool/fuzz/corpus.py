@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 from wiretool import folder_locks
 from wiretool.errors import InputError, UsageError, why_unreadable
 from wiretool.expectations import json_problem
-from wiretool.faults.dialects import dialect_of
+from wiretool.faults.adapters import dialect_of
 from wiretool.fuzz.novelty import Feature, Novelty
 from wiretool.fuzz.sequence import CAPTURE_SETUP, FuzzSequence
 from wiretool.fuzz.serial import sequence_form, sequence_from_form
 from wiretool.fuzz.session import FuzzSession
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 
 VERSION = 1
 SUFFIX = ".json"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from wiretool.fuzz.oracles import DIFFERS, Bucket, Suspicion, message_at, region_at_step
 from wiretool.fuzz.sequence_run import Exchanged, Outcome
 from wiretool.fuzz.target import Target
-from wiretool.protocols.exchanges import Exchanges
+from wiretool.protocols.base.exchanges import Exchanges
 
 NO_REPLY, CLOSED = "no reply", "the end of the connection"
 #: The part of a bucket for bytes of the client that are not of the protocol.

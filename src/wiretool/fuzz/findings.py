@@ -11,7 +11,7 @@ from typing import Any
 
 from wiretool.errors import InputError, PeerError, why_unreadable
 from wiretool.expectations import json_problem
-from wiretool.faults.dialects import dialect_of
+from wiretool.faults.adapters import dialect_of
 from wiretool.fuzz.bounded_form import bounded_sequence
 from wiretool.fuzz.finding_folder import JSON_FILE, expected_line
 from wiretool.fuzz.investigation import Confirmed
@@ -32,7 +32,7 @@ from wiretool.fuzz.sequence import (
 )
 from wiretool.fuzz.serial import sequence_form
 from wiretool.fuzz.target import Target
-from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.base.conversation import Protocol
 from wiretool.sinks.output import open_output
 from wiretool.sinks.pcapng import Recording
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 
 from wiretool.conformance.case import Case
 from wiretool.conformance.levels import Verdict
-from wiretool.faults.dialects import dialect_of
+from wiretool.faults.adapters import dialect_of
 from wiretool.fuzz.mutations.order import relabelled
 from wiretool.fuzz.oracles import DIED, MEMORY, SILENT, STALL, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.shrink import Shrinker
 from wiretool.fuzz.target import Target
-from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.base.conversation import Protocol
 
 #: Runs on a fresh server by which a finding is confirmed.
 CONFIRMATIONS = 3

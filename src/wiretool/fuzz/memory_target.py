@@ -17,7 +17,7 @@ from wiretool.errors import UsageError
 from wiretool.fuzz.garbage import earlier_frozen
 from wiretool.fuzz.sequence_run import Outcome, SequenceRun
 from wiretool.net.caller import Abort, Act, Dial, Finish, Send
-from wiretool.servers.mock import Action, Close, Mock
+from wiretool.server.mock import Action, Close, Mock
 
 #: Processor time of one call of the mock after which it has stalled.
 STALL_S = 2.0

@@ -2,7 +2,7 @@
 
 from wiretool.fuzz.oracles import message_at, region_at_step
 from wiretool.fuzz.sequence_run import Outcome
-from wiretool.protocols.exchanges import Exchanges
+from wiretool.protocols.base.exchanges import Exchanges
 from wiretool.records import Record
 
 #: Replies whose failures are kept.

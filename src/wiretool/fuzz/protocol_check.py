@@ -8,7 +8,7 @@ from wiretool.conformance.mock_run import mock_of
 from wiretool.conformance.registry import conformance_of
 from wiretool.conformance.results import CaseResult
 from wiretool.errors import OtherProtocol, PeerError
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 
 #: Cases of one protocol, spread over all of them: the first ones alone are alike in related protocols.
 SAMPLE = 12

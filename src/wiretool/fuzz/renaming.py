@@ -10,13 +10,13 @@ import msgspec
 from wiretool.codec.message import Issued, Named
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Change
-from wiretool.faults.dialects.dialect import Dialect, Form, Kind
+from wiretool.faults.adapter import Dialect, Form, Kind
 from wiretool.faults.places import Pattern, values_at
 from wiretool.fuzz.building import issued_values
 from wiretool.fuzz.rewriting import Rewriter, form_of
 from wiretool.fuzz.sequence import IssuedValue, Sending, SetField, Step
 from wiretool.fuzz.serial import record_of
-from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.base.conversation import Protocol
 from wiretool.records import Record
 
 #: A kind of object, and the value that names it: a text, or a number of the server.

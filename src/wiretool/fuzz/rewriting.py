@@ -6,9 +6,9 @@ from typing import Any
 
 from wiretool.codec.message import Message
 from wiretool.faults.actions import Change
-from wiretool.faults.dialects.dialect import Dialect, Form
+from wiretool.faults.adapter import Dialect, Form
 from wiretool.fuzz.sequence import Edit, IssuedValue, Sending, SetField, Splice
-from wiretool.protocols.conversation import Conversation
+from wiretool.protocols.base.conversation import Conversation
 from wiretool.records import Record
 from wiretool.replay.values import Values
 

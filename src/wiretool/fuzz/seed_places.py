@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from wiretool.fuzz.sequence import FuzzSequence, Sending
 from wiretool.fuzz.sequence_run import Outcome
-from wiretool.protocols.exchanges import Exchanges
+from wiretool.protocols.base.exchanges import Exchanges
 
 
 class Place(NamedTuple):

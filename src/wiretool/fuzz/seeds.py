@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from wiretool.codec.message import Side
-from wiretool.faults.dialects import dialect_of
+from wiretool.faults.adapters import dialect_of
 from wiretool.fuzz.building import Began, Event, Left, Seen, SentBytes, sequence_from
 from wiretool.fuzz.sequence import FuzzSequence, Sending
-from wiretool.protocols.conversation import Protocol
-from wiretool.replay.manners.manner import Manner
+from wiretool.protocols.base.conversation import Protocol
+from wiretool.replay.adapter import Manner
 from wiretool.sessions.dialogues import Ended, Opened, Recording
 from wiretool.sessions.dialogues import Event as RecordedEvent
 from wiretool.units import counted

@@ -9,7 +9,7 @@ import msgspec
 
 from wiretool.codec.message import Issued, Position
 from wiretool.errors import InputError, WiretoolError
-from wiretool.faults.dialects.dialect import Dialect
+from wiretool.faults.adapter import Dialect
 from wiretool.fuzz.rewriting import form_of
 from wiretool.fuzz.sequence import (
     Change,
@@ -25,7 +25,7 @@ from wiretool.fuzz.sequence import (
     Splice,
     Step,
 )
-from wiretool.protocols.conversation import Protocol, let_go
+from wiretool.protocols.base.conversation import Protocol, let_go
 from wiretool.records import Record
 
 

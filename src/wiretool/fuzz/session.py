@@ -13,7 +13,7 @@ from wiretool.conformance.mock_run import mock_of
 from wiretool.conformance.mutants import Mutant
 from wiretool.conformance.registry import conformance_of
 from wiretool.errors import CaptureError, InputError
-from wiretool.faults.dialects import dialect_of
+from wiretool.faults.adapters import dialect_of
 from wiretool.fuzz.branches import BranchCoverage, BranchNovelty, CoveredTarget, has_monitoring
 from wiretool.fuzz.campaign import Campaign, Counts, Limits
 from wiretool.fuzz.case_seeds import case_sequences
@@ -31,12 +31,12 @@ from wiretool.fuzz.sequence import CAPTURE_SETUP, FuzzSequence
 from wiretool.fuzz.table_seeds import table_sequences
 from wiretool.fuzz.target import InMemoryTarget, Target
 from wiretool.fuzz.vector_seeds import Vector, vector_sequences
-from wiretool.protocols.conversation import Protocol
-from wiretool.replay.manners import manners
+from wiretool.protocols.base.conversation import Protocol
+from wiretool.replay.adapters import manners
 from wiretool.replay.recording import recording_of
-from wiretool.servers.choose import mock_for
-from wiretool.servers.mock import Mock
-from wiretool.servers.options import MockOptions
+from wiretool.server.choose import mock_for
+from wiretool.server.mock import Mock
+from wiretool.server.options import MockOptions
 
 #: Seeds with more bytes are left to captures of large events.
 SEED_BYTES_MAX = 64 * 1024

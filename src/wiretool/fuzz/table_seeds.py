@@ -13,14 +13,14 @@ from itertools import count, zip_longest
 
 import msgspec
 
-from wiretool.faults.dialects import dialect_of
+from wiretool.faults.adapters import dialect_of
 from wiretool.fuzz.building import MESSAGES_MAX, Began, Event, Seen, sequence_from
 from wiretool.fuzz.case_seeds import TOKEN
 from wiretool.fuzz.connection import FuzzConnection
 from wiretool.fuzz.mutations.order import endpoint_of
 from wiretool.fuzz.part import SessionTable
 from wiretool.fuzz.sequence import Connect, FuzzSequence, Sending, Step
-from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.base.conversation import Protocol
 
 #: The part of names that is a case's own; all have one length, so that names can be exchanged in the bytes.
 _NAME = re.compile(rb"%s[0-9a-z]{2}" % TOKEN.encode())

@@ -14,15 +14,15 @@ from wiretool.conformance.results import CaseResult
 from wiretool.conformance.run import ConformanceCaller
 from wiretool.consistency.model import Consistency
 from wiretool.consistency.registry import consistency_of
-from wiretool.faults.dialects import dialect_of
+from wiretool.faults.adapters import dialect_of
 from wiretool.fuzz.garbage import collect_all
 from wiretool.fuzz.memory_target import MemoryTarget, alarm, allocations_traced, peak_address_space
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.sequence_run import NS_PER_S, Outcome, Patience, RunSetting, SequenceRun
-from wiretool.protocols.conversation import Protocol
-from wiretool.protocols.registry import PROTOCOLS
-from wiretool.servers.mock import Mock
+from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.registry import PROTOCOLS
+from wiretool.server.mock import Mock
 from wiretool.sinks.pcapng import Recording
 
 #: Waiting costs nothing in memory.

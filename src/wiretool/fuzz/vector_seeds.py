@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 from wiretool.errors import InputError, why_unreadable
 from wiretool.expectations import json_problem
-from wiretool.faults.dialects import dialect_of
+from wiretool.faults.adapters import dialect_of
 from wiretool.fuzz.building import Event, Seen, sequence_from
 from wiretool.fuzz.connection import FuzzConnection
 from wiretool.fuzz.part import SessionTable
 from wiretool.fuzz.sequence import Connect, FuzzSequence, Sending, Step
 from wiretool.fuzz.table_seeds import places_by_phase, plain_seeds
-from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.base.conversation import Protocol
 from wiretool.sinks.printable import printable
 
 #: Files of vectors have names that end so.

@@ -7,23 +7,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from wiretool.load.users.offramp import OfframpConsumer
-    from wiretool.load.users.pravega import PravegaAppender, PravegaFetcher
-    from wiretool.load.users.pravega_draft import PravegaDraftAppender, PravegaDraftFetcher
-    from wiretool.load.users.sbp import SbpAppender, SbpFetcher
-    from wiretool.load.users.sbp_0_1 import SbpBatchAppender, SbpBatchFetcher
+    from wiretool.protocols.offramp.load.users import OfframpConsumer
+    from wiretool.protocols.pravega.load.users import PravegaAppender, PravegaFetcher
+    from wiretool.protocols.pravega_draft.load.users import PravegaDraftAppender, PravegaDraftFetcher
+    from wiretool.protocols.sbp.load.users import SbpAppender, SbpFetcher
+    from wiretool.protocols.sbp_0_1.load.users import SbpBatchAppender, SbpBatchFetcher
 
 #: Where each user class is.
 _HOMES = {
-    "OfframpConsumer": "wiretool.load.users.offramp",
-    "PravegaAppender": "wiretool.load.users.pravega",
-    "PravegaFetcher": "wiretool.load.users.pravega",
-    "PravegaDraftAppender": "wiretool.load.users.pravega_draft",
-    "PravegaDraftFetcher": "wiretool.load.users.pravega_draft",
-    "SbpAppender": "wiretool.load.users.sbp",
-    "SbpBatchAppender": "wiretool.load.users.sbp_0_1",
-    "SbpBatchFetcher": "wiretool.load.users.sbp_0_1",
-    "SbpFetcher": "wiretool.load.users.sbp",
+    "OfframpConsumer": "wiretool.protocols.offramp.load.users",
+    "PravegaAppender": "wiretool.protocols.pravega.load.users",
+    "PravegaFetcher": "wiretool.protocols.pravega.load.users",
+    "PravegaDraftAppender": "wiretool.protocols.pravega_draft.load.users",
+    "PravegaDraftFetcher": "wiretool.protocols.pravega_draft.load.users",
+    "SbpAppender": "wiretool.protocols.sbp.load.users",
+    "SbpBatchAppender": "wiretool.protocols.sbp_0_1.load.users",
+    "SbpBatchFetcher": "wiretool.protocols.sbp_0_1.load.users",
+    "SbpFetcher": "wiretool.protocols.sbp.load.users",
 }
 
 __all__ = [

@@ -13,8 +13,8 @@ import numpy as np
 from wiretool.batches.batch import FrameRun
 from wiretool.batches.rows import values_of
 from wiretool.codec.columns import Column, Lists, Made, Numbers, Spans, Sparse, Struct
-from wiretool.load.wire.choose import DIALECTS
-from wiretool.protocols.bulk import Group
+from wiretool.load.stored_formats import DIALECTS
+from wiretool.protocols.base.columns import Group
 from wiretool.records import Record
 from wiretool.sessions.subjects_bulk import labels_of
 

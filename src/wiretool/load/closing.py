@@ -10,8 +10,8 @@ from wiretool.load.findings import NOTHING, Kind, Outcome, events_named, joined
 from wiretool.load.intervals import Writer
 from wiretool.load.link import Link
 from wiretool.load.plan import Plan
-from wiretool.load.wire.choose import DIALECTS, Reader
-from wiretool.load.wire.pravega import Store
+from wiretool.load.stored_formats import DIALECTS, Reader
+from wiretool.protocols.pravega.load.client import Store
 from wiretool.sinks.printable import printable
 
 

@@ -22,7 +22,7 @@ from wiretool.load.keeping import Keeper, frames_in
 from wiretool.load.link import Link
 from wiretool.load.meter import Samples
 from wiretool.load.session import Session
-from wiretool.load.wire.offramp import Answer, Arrival, Assignment, Stream
+from wiretool.protocols.offramp.load.client import Answer, Arrival, Assignment, Stream
 from wiretool.sinks.printable import printable
 
 #: How often who waits for messages looks whether the run is over.

@@ -11,7 +11,7 @@ from wiretool.errors import UsageError
 from wiretool.load.plan import Plan
 from wiretool.load.schedule import duration_from, rate_from
 from wiretool.load.sizes import sizes_from
-from wiretool.load.wire.choose import DIALECTS
+from wiretool.load.stored_formats import DIALECTS
 from wiretool.units import SHARE
 
 #: What can be loaded.

@@ -18,7 +18,7 @@ from wiretool.codec.columns import Integers
 from wiretool.load.appended import Appended, appended_by, appended_in
 from wiretool.load.flights import Credits, Flights, Tally
 from wiretool.load.planning import PROTOCOLS, READ_ONLY
-from wiretool.protocols.bulk import NO_REPLY, Group
+from wiretool.protocols.base.columns import NO_REPLY, Group
 from wiretool.records import Record
 
 #: What a client says that reads, by protocol.

@@ -16,7 +16,7 @@ from wiretool.load.findings import distinct
 from wiretool.load.intervals import Drained, Ended, Interval, Ready, Said, Tally, Written
 from wiretool.load.plan import GRACE_S, Plan
 from wiretool.load.session import Session
-from wiretool.load.wire.choose import DIALECTS
+from wiretool.load.stored_formats import DIALECTS
 
 #: How long users may take to set up, each of them having its own limits besides.
 SETUP_S = 60.0

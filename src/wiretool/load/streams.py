@@ -8,9 +8,9 @@ from wiretool import limits
 from wiretool.errors import PeerError
 from wiretool.load.link import Link
 from wiretool.load.plan import Place, Plan
-from wiretool.load.wire.pravega_controller import Controller, Undone
 from wiretool.net.addresses import EVERYWHERE, PORT_MAX, Address
-from wiretool.servers.pravega.controller.names import segment_name
+from wiretool.protocols.pravega_controller.load import Controller, Undone
+from wiretool.protocols.pravega_controller.server.names import segment_name
 from wiretool.sinks.printable import printable
 
 #: What the stream of a run is called, in the scope of that run.

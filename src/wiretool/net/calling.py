@@ -15,7 +15,7 @@ from wiretool.net.signals import on_stop
 
 if TYPE_CHECKING:  # a call to a server needs no mock, and fault rules load every protocol
     from wiretool.faults import AppliedRules, Rule
-    from wiretool.servers.mock import Mock
+    from wiretool.server.mock import Mock
     from wiretool.sinks.pcapng import Recording as Pcapng
 
 

@@ -18,7 +18,7 @@ from wiretool.net.host import Host
 from wiretool.net.loops import fill_standard_streams, loop_factory
 from wiretool.net.signals import on_stop
 from wiretool.processes import parent_death_hook
-from wiretool.servers.mock import Mock
+from wiretool.server.mock import Mock
 from wiretool.sinks.pcapng import Recording
 
 #: Seconds from SIGTERM to SIGKILL of a client, at most the time of its run, and bytes of its last output that are kept.

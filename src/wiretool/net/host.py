@@ -10,8 +10,8 @@ from wiretool.faults import Cut, Deliver, Effect, Interceptor, Misdeed
 from wiretool.net.addresses import Address, reachable
 from wiretool.net.sockets import Socket
 from wiretool.net.station import SIDES, Station, named_counts
-from wiretool.protocols.registry import protocol_named
-from wiretool.servers.mock import Action, Close, Mock, Send
+from wiretool.protocols.base.registry import protocol_named
+from wiretool.server.mock import Action, Close, Mock, Send
 
 
 class Host(Station):

@@ -7,7 +7,7 @@ from wiretool.net.addresses import LOOPBACK, Address
 from wiretool.net.calling import Stage
 from wiretool.net.dialler import Target
 from wiretool.net.host import Host
-from wiretool.servers.mock import Mock
+from wiretool.server.mock import Mock
 
 
 async def host_mocks(stage: Stage, stack: AsyncExitStack, asides: set[Address]) -> dict[Target, Address]:

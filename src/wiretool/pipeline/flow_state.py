@@ -68,8 +68,8 @@ from wiretool.pipeline.once import Once, Seen
 from wiretool.pipeline.places import Places
 from wiretool.pipeline.segments import Namer
 from wiretool.pipeline.tables import Kept
-from wiretool.protocols.ports import PORTS
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.ports import PORTS
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.sessions.exchange_rows import Source
 from wiretool.sessions.exchanges import Open, Requests
 from wiretool.sessions.subjects import Subject

@@ -27,7 +27,7 @@ from wiretool.pipeline.parts import Part, Rows, parts_of
 from wiretool.pipeline.payloads import Payloads
 from wiretool.pipeline.places import Bases, Places
 from wiretool.pipeline.segments import Namer, tables_of, taken_once
-from wiretool.protocols.bulk import NO_REPLY
+from wiretool.protocols.base.columns import NO_REPLY
 from wiretool.records import Record
 
 #: Flows of fewer segments are read one record at a time: arrays would cost more. The records are the same.

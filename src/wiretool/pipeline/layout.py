@@ -25,7 +25,7 @@ from wiretool.errors import CaptureError, UsageError, why_unreadable
 from wiretool.expectations import json_problem
 from wiretool.pipeline import over
 from wiretool.pipeline.private import paths_outside
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.sinks.arrow import events, exchanges, frames
 from wiretool.sinks.arrow.files import reason, refused
 from wiretool.sinks.partial import part_of

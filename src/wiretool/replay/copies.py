@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from wiretool.records import Record
-from wiretool.replay.manners.manner import Manner
+from wiretool.replay.adapter import Manner
 from wiretool.sessions.dialogues import Dialogue, Recording, Told
 
 

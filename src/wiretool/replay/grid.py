@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from wiretool.codec.message import Message, Named
 from wiretool.records import Record
+from wiretool.replay.adapter import Verdict
+from wiretool.replay.adapters import manners
 from wiretool.replay.coverage import Coverage
-from wiretool.replay.manners import manners
-from wiretool.replay.manners.manner import Verdict
 from wiretool.replay.outcomes import END_NAME, Outcome
 from wiretool.where.names import spelt
 

@@ -7,8 +7,8 @@ from typing import Any
 from wiretool.codec.message import Issued, Position
 from wiretool.faults.places import with_value
 from wiretool.records import Record
-from wiretool.replay.manners.manner import ABSENT as ABSENT
-from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, Steps, Verdict, is_noise
+from wiretool.replay.adapter import ABSENT as ABSENT
+from wiretool.replay.adapter import Difference, Excuse, Manner, Place, Steps, Verdict, is_noise
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.values import Values, form_conflict
 

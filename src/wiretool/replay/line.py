@@ -9,12 +9,12 @@ from math import inf
 from wiretool.codec.message import Message
 from wiretool.errors import EncodeError
 from wiretool.faults.live import LiveWatch
-from wiretool.protocols.recognise import FOREIGN_BYTES, Chunk, describe_foreign
+from wiretool.protocols.base.recognise import FOREIGN_BYTES, Chunk, describe_foreign
 from wiretool.records import Record
+from wiretool.replay.adapter import Excuse, Manner, Verdict
+from wiretool.replay.carrier import Said
 from wiretool.replay.judge import judge, judge_extra, judge_missing, note_breach, note_unfound_breach
 from wiretool.replay.later import Later
-from wiretool.replay.manners.carrier import Said
-from wiretool.replay.manners.manner import Excuse, Manner, Verdict
 from wiretool.replay.outcomes import End, Outcome
 from wiretool.replay.strays import take_in, without_double
 from wiretool.replay.surplus import Surplus

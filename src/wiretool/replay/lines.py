@@ -8,9 +8,9 @@ from math import inf
 from wiretool import limits
 from wiretool.faults.live import LiveWatch
 from wiretool.memory_budget import MemoryBudget
+from wiretool.replay.adapter import Manner
 from wiretool.replay.later import Later
 from wiretool.replay.line import Line
-from wiretool.replay.manners.manner import Manner
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Dialogue
 from wiretool.units import size_text

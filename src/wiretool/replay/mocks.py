@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from wiretool.replay.manners.manner import Manner
-from wiretool.servers.choose import mock_for
-from wiretool.servers.mock import Mock
-from wiretool.servers.options import MockOptions
+from wiretool.replay.adapter import Manner
+from wiretool.server.choose import mock_for
+from wiretool.server.mock import Mock
+from wiretool.server.options import MockOptions
 from wiretool.sessions.dialogues import Recording
 
 

@@ -7,8 +7,8 @@ place or that the connection ended is a finding: a server that breaks in one of 
 from collections.abc import Iterable
 
 from wiretool.records import Record
+from wiretool.replay.adapter import Difference, Steps, Verdict
 from wiretool.replay.grid import keyed
-from wiretool.replay.manners.manner import Difference, Steps, Verdict
 from wiretool.replay.outcomes import Outcome
 
 LEARNT = "varied between the two runs"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from wiretool.records import Record
-from wiretool.replay.manners.manner import Difference, Verdict
+from wiretool.replay.adapter import Difference, Verdict
 from wiretool.sessions.dialogues import Dialogue
 
 #: How the end of a connection is named, in place of a message.

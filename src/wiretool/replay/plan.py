@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from wiretool.codec.message import Issued, Message, Position
 from wiretool.records import Record
-from wiretool.replay.manners.manner import Manner, Steps, Talk
+from wiretool.replay.adapter import Manner, Steps, Talk
 from wiretool.replay.script import Hear, Open, Say, Script
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Recording

@@ -10,10 +10,10 @@ from math import inf
 
 from wiretool.errors import EncodeError
 from wiretool.net.caller import Abort, Act, Caller, Dial, Finish, Send
+from wiretool.replay.adapter import Manner, Talk
 from wiretool.replay.later import Later
 from wiretool.replay.line import Line
 from wiretool.replay.lines import Lines
-from wiretool.replay.manners.manner import Manner, Talk
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.patience import SHORTENED, TIMEOUTS_MAX
 from wiretool.replay.script import NOT_ASKED, PAUSE_MAX_NS, Await, Hear, Leave, Open, Part, Say, Script, Step

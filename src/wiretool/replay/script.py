@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from wiretool.records import Record
-from wiretool.replay.manners.manner import Manner
+from wiretool.replay.adapter import Manner
 from wiretool.sessions.dialogues import Dialogue, Ended, Event, How, Opened, Recording, Told
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Collection, Iterable
 
+from wiretool.replay.adapter import Difference, Verdict
 from wiretool.replay.judge import ABSENT
-from wiretool.replay.manners.manner import Difference, Verdict
 from wiretool.replay.outcomes import END_NAME, Accounted, Outcome
 from wiretool.replay.report.data import message_of
 from wiretool.replay.spots import Spot

@@ -7,10 +7,10 @@ from typing import NamedTuple
 from wiretool.codec.flatbuffers import Table
 from wiretool.codec.jsonform import nearest
 from wiretool.errors import UsageError
-from wiretool.faults.dialects import dialect_of
+from wiretool.faults.adapters import dialect_of
 from wiretool.faults.words import Words
-from wiretool.protocols.conversation import Protocol
-from wiretool.replay.manners.manner import Difference, Steps
+from wiretool.protocols.base.conversation import Protocol
+from wiretool.replay.adapter import Difference, Steps
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.report.data import message_of
 from wiretool.where import Names, names_for

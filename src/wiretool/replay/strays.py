@@ -4,8 +4,8 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
+from wiretool.replay.adapter import Manner, Verdict
 from wiretool.replay.judge import judge
-from wiretool.replay.manners.manner import Manner, Verdict
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.values import Values
 

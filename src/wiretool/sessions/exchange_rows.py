@@ -11,9 +11,9 @@ from wiretool.batches.batch import Batch, FrameRun
 from wiretool.batches.rows import records_of, values_of
 from wiretool.codec.columns import Column, Flags, Integers, Lists, Numbers, Sparse, Struct
 from wiretool.codec.message import Side
-from wiretool.protocols.bulk import NO_REPLY, Group
-from wiretool.protocols.exchanges import Exchanges, value_in
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.columns import NO_REPLY, Group
+from wiretool.protocols.base.exchanges import Exchanges, value_in
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.sessions.streams_bulk import numbers_named
 from wiretool.sessions.subjects import mention_of

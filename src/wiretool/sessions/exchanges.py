@@ -16,7 +16,7 @@ import numpy as np
 from wiretool import limits
 from wiretool.batches.batch import Batch
 from wiretool.codec.columns import Flags, Integers
-from wiretool.protocols.bulk import NO_REPLY
+from wiretool.protocols.base.columns import NO_REPLY
 from wiretool.sessions.exchange_rows import ASKS, NOT_ASKING, FrameRows, Source, exchanges_of
 from wiretool.sessions.subjects import Key, Subject, Subjects
 from wiretool.sessions.subjects_bulk import Codes, Mentions, follow_mentions

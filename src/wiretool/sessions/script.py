@@ -12,9 +12,9 @@ from wiretool import limits
 from wiretool.codec.message import Side
 from wiretool.errors import EncodeError, InputError, UsageError
 from wiretool.expectations import json_problem
-from wiretool.protocols.conversation import Protocol
-from wiretool.protocols.encoder import ConnectionEncoder, PendingFrame, SentMessage
-from wiretool.protocols.registry import protocol_named
+from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.encoder import ConnectionEncoder, PendingFrame, SentMessage
+from wiretool.protocols.base.registry import protocol_named
 
 SIDES: tuple[Side, Side] = ("client", "server")
 #: What only a record of decode has: where the bytes of its message were captured.

@@ -14,7 +14,7 @@ from wiretool import limits
 from wiretool.batches.batch import Batch, Ends, FrameRun, join_batches
 from wiretool.codec.columns import Integers, items_of
 from wiretool.codec.message import Side
-from wiretool.protocols.bulk import NO_REPLY
+from wiretool.protocols.base.columns import NO_REPLY
 from wiretool.records import Record
 from wiretool.sessions.row_arrays import ConnectionArrays, FrameCounts, RowArrays
 from wiretool.sessions.stats import MessageKey, Row, Stats

@@ -12,7 +12,7 @@ from wiretool.batches.batch import Batch, FrameRun
 from wiretool.batches.rows import records_of, values_of
 from wiretool.codec.columns import Bytes, Choice, Column, Columns, Integers, Uuids
 from wiretool.codec.types import uuid_text
-from wiretool.protocols.bulk import Group
+from wiretool.protocols.base.columns import Group
 from wiretool.sessions.streams_bulk import Found, stream_ids
 from wiretool.sessions.subjects import (
     ROAD_KEY,

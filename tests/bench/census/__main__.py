@@ -10,7 +10,7 @@ from tests.bench.census.captures import OWN, SIZE_MAX, SIZE_QUICK_MAX, captures_
 from tests.bench.census.lie import KINDS
 from tests.bench.census.report import is_enough, lines, row_of
 from tests.bench.census.run import Plan, run
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ from tests.bench.census.lie import CONSTANT, Lie, Steps, pattern_of, same, value
 from tests.bench.census.play import Played, Reply
 from wiretool.codec.message import Issued, Position
 from wiretool.records import Record
-from wiretool.replay.manners import manners
+from wiretool.replay.adapters import manners
 
 
 class Allowances:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from tests.bench.census.lie import Lie
 from tests.bench.census.play import Played, play
 from tests.bench.census.telling import teller
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
+from wiretool.replay.adapter import Manner
+from wiretool.replay.adapters import manners
 from wiretool.replay.diff.comparing import compare
 from wiretool.replay.grid import grid, key_of
-from wiretool.replay.manners import manners
-from wiretool.replay.manners.manner import Manner
 from wiretool.replay.outcomes import Outcome
 from wiretool.sessions.dialogues import Recording
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.bench.census.play import Reply
-from wiretool.faults.dialects.dialect import Form
+from wiretool.faults.adapter import Form
 
 Steps = tuple[str | int, ...]
 #: A number from nowhere.

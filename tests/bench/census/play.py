@@ -9,21 +9,21 @@ from typing import Any
 from tests.replay.rewriting import RewritingStage
 from wiretool.capture.files import read_packets
 from wiretool.errors import EncodeError
-from wiretool.faults.dialects.dialect import Dialect, Form
+from wiretool.faults.adapter import Dialect, Form
 from wiretool.net.caller import Abort, Act, Dial, Finish, Send
-from wiretool.protocols.conversation import Conversation
+from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.pravega_controller.calls import CALLS
 from wiretool.records import Record
+from wiretool.replay.adapters import manners
 from wiretool.replay.line import Line
-from wiretool.replay.manners import manners
 from wiretool.replay.mocks import mocks_for
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.player import Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import script_of
-from wiretool.servers.mock import Action, Close, Mock
-from wiretool.servers.mock import Send as MockSend
-from wiretool.servers.options import MockOptions
+from wiretool.server.mock import Action, Close, Mock
+from wiretool.server.mock import Send as MockSend
+from wiretool.server.options import MockOptions
 from wiretool.sessions.dialogues import Recording
 from wiretool.sinks.output import Output
 from wiretool.sinks.pcapng import Recording as Pcapng

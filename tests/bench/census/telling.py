@@ -6,9 +6,9 @@ from tests.bench.census.lie import CONSTANT, TIES, Lie, Steps, same, values_in
 from tests.bench.census.play import Reply, Rewrite, encoded
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Answer, Change
-from wiretool.faults.dialects.dialect import Dialect
+from wiretool.faults.adapter import Dialect
 from wiretool.faults.places import with_value
-from wiretool.protocols.conversation import Conversation
+from wiretool.protocols.base.conversation import Conversation
 
 
 def teller(lie: Lie) -> Rewrite:

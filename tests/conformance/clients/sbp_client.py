@@ -10,7 +10,7 @@ import zlib
 from typing import Any
 
 import wiretool
-from wiretool.protocols.registry import protocol_named
+from wiretool.protocols.base.registry import protocol_named
 from wiretool.protocols.sbp.framing import LENGTH_BYTES
 
 APPENDS = 8

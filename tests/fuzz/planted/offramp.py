@@ -6,11 +6,11 @@ from tests.fuzz.planted.defects import Defects, hang, leak_buffers, run_before, 
 from wiretool.conformance.mutants import Patcher
 from wiretool.protocols.offramp import framing
 from wiretool.protocols.offramp.messages import Close
-from wiretool.servers.offramp import link
-from wiretool.servers.offramp.consumer import Consumer
-from wiretool.servers.offramp.groups import Group
-from wiretool.servers.offramp.link import OfframpLink, Phase
-from wiretool.servers.offramp.websocket import Receiver
+from wiretool.protocols.offramp.server import link
+from wiretool.protocols.offramp.server.consumer import Consumer
+from wiretool.protocols.offramp.server.groups import Group
+from wiretool.protocols.offramp.server.link import OfframpLink, Phase
+from wiretool.protocols.offramp.server.websocket import Receiver
 
 DEFECTS = Defects()
 

@@ -13,13 +13,13 @@ from wiretool.protocols.pravega.messages import (
     SetupAppend,
 )
 from wiretool.protocols.pravega.segments import MergeSegmentsBatch
-from wiretool.servers.pravega import reading
-from wiretool.servers.pravega.appending import Appending
-from wiretool.servers.pravega.chunks import Chunks
-from wiretool.servers.pravega.link import StoreLink
-from wiretool.servers.pravega.segments import Segments
-from wiretool.servers.pravega.store import SegmentStore
-from wiretool.servers.pravega.table_segment import TableSegment
+from wiretool.protocols.pravega.server import reading
+from wiretool.protocols.pravega.server.appending import Appending
+from wiretool.protocols.pravega.server.chunks import Chunks
+from wiretool.protocols.pravega.server.link import StoreLink
+from wiretool.protocols.pravega.server.segments import Segments
+from wiretool.protocols.pravega.server.store import SegmentStore
+from wiretool.protocols.pravega.server.table_segment import TableSegment
 
 DEFECTS = Defects()
 _I32_MIN = -(2**31)

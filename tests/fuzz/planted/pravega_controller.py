@@ -7,12 +7,12 @@ from h2.events import Event, RequestReceived, StreamEnded, StreamReset
 
 from tests.fuzz.planted.defects import BUFFER_BYTES, Defects, hang, leak_buffers, run_before, state_of
 from wiretool.conformance.mutants import Patcher
-from wiretool.servers.pravega.controller import link
-from wiretool.servers.pravega.controller.codes import CallFailed, Code
-from wiretool.servers.pravega.controller.grpc_messages import failure_headers
-from wiretool.servers.pravega.controller.lifecycle import Streams
-from wiretool.servers.pravega.controller.link import ControllerLink
-from wiretool.servers.pravega.controller.transactions import Transactions
+from wiretool.protocols.pravega_controller.server import link
+from wiretool.protocols.pravega_controller.server.codes import CallFailed, Code
+from wiretool.protocols.pravega_controller.server.grpc_messages import failure_headers
+from wiretool.protocols.pravega_controller.server.lifecycle import Streams
+from wiretool.protocols.pravega_controller.server.link import ControllerLink
+from wiretool.protocols.pravega_controller.server.transactions import Transactions
 
 DEFECTS = Defects()
 _PRIORITY, _GOAWAY = 2, 7

@@ -6,10 +6,10 @@ from tests.fuzz.planted.defects import Defects, hang, leak_buffers, run_before, 
 from wiretool.conformance.mutants import Patcher
 from wiretool.protocols.pravega_draft.conformance.mutants.patches import rehandle
 from wiretool.protocols.pravega_draft.messages import KeepAlive, Padding, SegmentRead
-from wiretool.servers.pravega_draft import reads
-from wiretool.servers.pravega_draft.appends import Appends
-from wiretool.servers.pravega_draft.link import DraftLink
-from wiretool.servers.pravega_draft.reads import Reads
+from wiretool.protocols.pravega_draft.server import reads
+from wiretool.protocols.pravega_draft.server.appends import Appends
+from wiretool.protocols.pravega_draft.server.link import DraftLink
+from wiretool.protocols.pravega_draft.server.reads import Reads
 
 DEFECTS = Defects()
 

@@ -6,13 +6,13 @@ from tests.fuzz.planted.defects import Defects, hang, leak_buffers, run_before, 
 from wiretool.conformance.mutants import Patcher
 from wiretool.protocols.sbp.framing import FIXED_BYTES, HEADER_LENGTH_AT
 from wiretool.protocols.sbp.messages import APPEND, GOAWAY
-from wiretool.servers.sbp import link
-from wiretool.servers.sbp.codes import HEARTBEAT, OK
-from wiretool.servers.sbp.link import SbpLink
-from wiretool.servers.sbp.placement import PlacementDriver
-from wiretool.servers.sbp.range_server import RangeServer
-from wiretool.servers.sbp.reading import OPCODE
-from wiretool.servers.sbp.serving import ServerLink
+from wiretool.protocols.sbp.server import link
+from wiretool.protocols.sbp.server.codes import HEARTBEAT, OK
+from wiretool.protocols.sbp.server.link import SbpLink
+from wiretool.protocols.sbp.server.placement import PlacementDriver
+from wiretool.protocols.sbp.server.range_server import RangeServer
+from wiretool.protocols.sbp.server.reading import OPCODE
+from wiretool.protocols.sbp.server.serving import ServerLink
 
 DEFECTS = Defects()
 _CHECKSUM_BYTES = 4

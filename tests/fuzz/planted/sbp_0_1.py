@@ -5,12 +5,12 @@ from typing import Any
 from tests.fuzz.planted.defects import Defects, hang, leak_buffers, run_before, state_of
 from wiretool.conformance.mutants import Patcher
 from wiretool.protocols.sbp.messages import APPEND, GOAWAY
+from wiretool.protocols.sbp.server.batches import Keeper
+from wiretool.protocols.sbp.server.link import SbpLink
 from wiretool.protocols.sbp_0_1.messages import S1
-from wiretool.servers.sbp.batches import Keeper
-from wiretool.servers.sbp.link import SbpLink
-from wiretool.servers.sbp_0_1 import asking, dialect_s1, dialect_s2
-from wiretool.servers.sbp_0_1.serving import BatchLink
-from wiretool.servers.sbp_0_1.store import Store
+from wiretool.protocols.sbp_0_1.server import asking, dialect_s1, dialect_s2
+from wiretool.protocols.sbp_0_1.server.serving import BatchLink
+from wiretool.protocols.sbp_0_1.server.store import Store
 
 DEFECTS = Defects()
 

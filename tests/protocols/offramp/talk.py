@@ -18,7 +18,7 @@ from wiretool.codec.json_types import (
     JsonValue,
 )
 from wiretool.codec.message import Message, Side, fields_of
-from wiretool.protocols.conversation import Reading
+from wiretool.protocols.base.conversation import Reading
 from wiretool.protocols.offramp import framing
 from wiretool.protocols.offramp.connection import Connection
 from wiretool.protocols.offramp.deflate import TAIL

@@ -33,7 +33,7 @@ from wiretool.batches.rows import values_of
 from wiretool.bulk.read import read_batches
 from wiretool.codec.columns import Objects
 from wiretool.codec.message import Message, Side
-from wiretool.protocols.bulk import NO_REPLY, Frames, Group
+from wiretool.protocols.base.columns import NO_REPLY, Frames, Group
 from wiretool.protocols.offramp import bulk_turns
 from wiretool.protocols.offramp.bulk import OfframpBulk
 from wiretool.protocols.offramp.bulk_columns import Reread

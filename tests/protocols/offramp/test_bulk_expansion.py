@@ -8,7 +8,7 @@ import pytest
 from tests.protocols.offramp.talk import BINARY, FIN, RSV1, TEXT, Deflater, asking, frame, upgrading
 from wiretool import limits
 from wiretool.codec.message import Side
-from wiretool.protocols.bulk import Frames
+from wiretool.protocols.base.columns import Frames
 from wiretool.protocols.offramp.bulk_expansion import expanded_bytes
 from wiretool.protocols.offramp.connection import Connection
 

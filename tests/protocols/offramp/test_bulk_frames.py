@@ -11,7 +11,7 @@ from wiretool.codec import hops
 from wiretool.codec.hops import Hops, walk_ranges
 from wiretool.codec.message import Side
 from wiretool.errors import DecodeError
-from wiretool.protocols.bulk import Frames
+from wiretool.protocols.base.columns import Frames
 from wiretool.protocols.offramp import framing
 from wiretool.protocols.offramp.bulk_frames import FrameHeaders, Heads, may_expand, split, unmasked
 from wiretool.protocols.offramp.connection import Connection

@@ -31,7 +31,7 @@ from wiretool import limits
 from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Message, Side
 from wiretool.errors import DecodeError, EncodeError, ProtocolViolation
-from wiretool.protocols.conversation import Reading
+from wiretool.protocols.base.conversation import Reading
 from wiretool.protocols.offramp import PROTOCOL, events
 from wiretool.protocols.offramp.closing import close_code
 from wiretool.protocols.offramp.encoding import encode

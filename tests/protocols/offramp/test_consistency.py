@@ -7,13 +7,13 @@ import msgspec
 import pytest
 
 from tests.consistency.world import Client, World, model_of_records, names
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.offramp import handshake
 from wiretool.protocols.offramp.messages import CommitEvent, MessageEvent, RequestEvent
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.offramp.server.consumer import Consumer
+from wiretool.protocols.offramp.server.feed import FeedMessage
 from wiretool.records import Record
-from wiretool.servers.offramp.consumer import Consumer
-from wiretool.servers.offramp.feed import FeedMessage
-from wiretool.servers.options import MockOptions
+from wiretool.server.options import MockOptions
 
 HEADERS = (
     ("Host", "here"),

@@ -10,8 +10,8 @@ import numpy as np
 from wiretool.batches.rows import values_of
 from wiretool.codec.columns import Flags
 from wiretool.codec.message import Side
-from wiretool.protocols.bulk import NO_REPLY, BulkConversation, Events, Frames, Group, ProtocolColumns
-from wiretool.protocols.conversation import Conversation, Reading
+from wiretool.protocols.base.columns import NO_REPLY, BulkConversation, Events, Frames, Group, ProtocolColumns
+from wiretool.protocols.base.conversation import Conversation, Reading
 
 #: Who says it, and the bytes of the frame.
 Said = tuple[Side, bytes]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wiretool.codec.message import Message, Side
-from wiretool.protocols.conversation import Conversation, Reading
+from wiretool.protocols.base.conversation import Conversation, Reading
 from wiretool.protocols.pravega import PROTOCOL
 from wiretool.protocols.pravega.appends import event_frame
 from wiretool.protocols.pravega.framing import encode

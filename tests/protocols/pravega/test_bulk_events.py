@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from wiretool.batches.rows import values_of
 from wiretool.codec.columns import Spans
-from wiretool.protocols.bulk import Events
+from wiretool.protocols.base.columns import Events
 from wiretool.protocols.pravega.appends import event_frame, events_of
 from wiretool.protocols.pravega.bulk_events import Appended, LateEvents, events_in
 

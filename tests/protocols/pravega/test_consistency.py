@@ -10,6 +10,7 @@ import pytest
 from tests.consistency.world import Client, World, model_of_records, names
 from wiretool.codec.message import Message
 from wiretool.dissect import read
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.pravega.appends import event_frame
 from wiretool.protocols.pravega.failures import NoSuchSegment
 from wiretool.protocols.pravega.messages import (
@@ -34,7 +35,6 @@ from wiretool.protocols.pravega.segments import (
     UpdateSegmentAttribute,
 )
 from wiretool.protocols.pravega.structures import InnerEvent
-from wiretool.protocols.registry import PROTOCOLS
 from wiretool.records import Record
 
 CAPTURES = Path(__file__).parents[3] / "captures"

@@ -13,7 +13,7 @@ from tests.protocols.pravega.talk import OTHER, SEGMENT, SETUP, WORLD, WRITER, a
 from tests.protocols.pravega.test_bulk import state_of
 from wiretool import limits
 from wiretool.codec.message import Message, Side
-from wiretool.protocols.bulk import OpeningReader
+from wiretool.protocols.base.columns import OpeningReader
 from wiretool.protocols.pravega.bulk import PravegaBulk
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import AppendSetup, Hello, KeepAlive, SetupAppend

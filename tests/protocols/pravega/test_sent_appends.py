@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wiretool.codec.columns import Integers
-from wiretool.protocols.bulk import NO_REPLY
+from wiretool.protocols.base.columns import NO_REPLY
 from wiretool.protocols.pravega import sent_appends
 from wiretool.protocols.pravega.sent_appends import Appends, Half, Waiting, falls
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.protocols.pravega.talk import HELLO, SETUP, WRITER, Talk, ack, block, end
 from wiretool.codec.message import Message, Side
-from wiretool.protocols.conversation import Conversation
+from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.pravega import PROTOCOL
 from wiretool.protocols.pravega.framing import encode, frame
 from wiretool.protocols.pravega.messages import DataAppended, Event, Hello, KeepAlive, Padding

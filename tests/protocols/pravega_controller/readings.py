@@ -9,7 +9,7 @@ from tests.protocols.pravega_controller.talk import (
     opening,
     read_all,
 )
-from wiretool.protocols.conversation import Reading
+from wiretool.protocols.base.conversation import Reading
 
 STREAM = {"scope": "sc", "stream": "st"}
 URI = {"endpoint": "localhost", "port": 12345}

@@ -11,7 +11,7 @@ from wiretool.codec.json_types import JsonBool, JsonInt, JsonList, JsonText
 from wiretool.codec.jsonform import fields_from_json
 from wiretool.codec.message import Message, Side, fields_of
 from wiretool.codec.types import RestBytes, WireType
-from wiretool.protocols.conversation import Reading
+from wiretool.protocols.base.conversation import Reading
 from wiretool.protocols.pravega_controller.calls import CALLS, write_body
 from wiretool.protocols.pravega_controller.connection import Connection
 from wiretool.protocols.pravega_controller.encoding import encode

@@ -3,12 +3,12 @@
 import pytest
 
 from wiretool.errors import EncodeError
+from wiretool.protocols.base.registry import PROTOCOLS
+from wiretool.protocols.pravega.server.mock import PravegaMock
 from wiretool.protocols.pravega_controller.client import Client, Part
 from wiretool.protocols.pravega_controller.encoding import encode
 from wiretool.protocols.pravega_controller.messages import GoAway, Settings, WindowUpdate
-from wiretool.protocols.registry import PROTOCOLS
-from wiretool.servers.mock import Send
-from wiretool.servers.pravega.mock import PravegaMock
+from wiretool.server.mock import Send
 
 SERVICE = "/io.pravega.controller.stream.api.grpc.v1.ControllerService/"
 MESSAGE = b"\0\0\0\0\x04\x0a\x02sc"

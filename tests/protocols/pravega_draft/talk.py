@@ -1,7 +1,7 @@
 """Frames of a connection of the draft, short to write: what the tests of this folder say."""
 
 from wiretool.codec.message import Message, Side
-from wiretool.protocols.conversation import Conversation, Reading
+from wiretool.protocols.base.conversation import Conversation, Reading
 from wiretool.protocols.pravega_draft import PROTOCOL
 from wiretool.protocols.pravega_draft.framing import encode
 from wiretool.protocols.pravega_draft.messages import (

@@ -8,6 +8,7 @@ import pytest
 
 from tests.consistency.world import Client, World, model_of_records, names
 from wiretool.protocols.pravega.appends import event_frame
+from wiretool.protocols.pravega.server.segments import Segment
 from wiretool.protocols.pravega_draft.framing import encode
 from wiretool.protocols.pravega_draft.messages import (
     AppendSetup,
@@ -19,9 +20,8 @@ from wiretool.protocols.pravega_draft.messages import (
     SegmentRead,
     SetupAppend,
 )
+from wiretool.protocols.pravega_draft.server.mock import DraftMock
 from wiretool.records import Record
-from wiretool.servers.pravega.segments import Segment
-from wiretool.servers.pravega_draft.mock import DraftMock
 
 SEGMENT = "scope/stream/0"
 FIRST, SECOND = str(UUID(int=1)), str(UUID(int=2))

@@ -7,7 +7,7 @@ import numpy as np
 
 from wiretool.batches.rows import values_of
 from wiretool.codec.message import Side
-from wiretool.protocols.bulk import NO_REPLY, Frames
+from wiretool.protocols.base.columns import NO_REPLY, Frames
 from wiretool.protocols.sbp.bulk import SbpBulk
 from wiretool.protocols.sbp.session import SbpConversation
 

@@ -20,7 +20,7 @@ from wiretool.codec import reference
 from wiretool.codec.hops import FrameBoundaries
 from wiretool.codec.message import Side
 from wiretool.dissect import read
-from wiretool.protocols.bulk import NO_REPLY, Frames
+from wiretool.protocols.base.columns import NO_REPLY, Frames
 from wiretool.protocols.sbp import open_conversation
 from wiretool.protocols.sbp import tables as latest
 from wiretool.protocols.sbp.bulk import FRAMES_MIN, SbpBulk

@@ -13,10 +13,10 @@ from wiretool.protocols.sbp import tables
 from wiretool.protocols.sbp.framing import encode_frame
 from wiretool.protocols.sbp.messages import APPEND, FETCH, SbpFrame
 from wiretool.protocols.sbp.records import AppendEntry, RecordBatchMeta
+from wiretool.protocols.sbp.server.batches import Batches
+from wiretool.protocols.sbp.server.mock import SbpMock
 from wiretool.records import Record
-from wiretool.servers.options import MockOptions
-from wiretool.servers.sbp.batches import Batches
-from wiretool.servers.sbp.mock import SbpMock
+from wiretool.server.options import MockOptions
 
 CREATE_RANGE, SEAL_RANGE = 0x2004, 0x2002
 SERVERS = (tables.RangeServer(server_id=0, advertise_addr="10.0.0.2:10911"),)

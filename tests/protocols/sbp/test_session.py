@@ -6,7 +6,7 @@ import pytest
 
 from wiretool import limits
 from wiretool.codec.message import Side
-from wiretool.protocols.conversation import Reading
+from wiretool.protocols.base.conversation import Reading
 from wiretool.protocols.sbp.framing import encode_frame
 from wiretool.protocols.sbp.messages import SbpFrame
 from wiretool.protocols.sbp.schema import LATEST

@@ -6,18 +6,18 @@ from itertools import count
 import pytest
 
 from tests.consistency.world import Client, World, model_of_records, names
-from tests.servers.sbp_0_1.talk import append_s1, append_s2, batch_s1, batch_s2
+from tests.protocols.sbp_0_1.server.talk import append_s1, append_s2, batch_s1, batch_s2
 from wiretool import limits
 from wiretool.consistency.batch_log import AppendedBatch
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.sbp.messages import SbpFrame
+from wiretool.protocols.sbp.server.batches import Batches
 from wiretool.protocols.sbp_0_1 import tables_s1 as s1
 from wiretool.protocols.sbp_0_1 import tables_s2 as s2
 from wiretool.protocols.sbp_0_1.consistency import Sbp01Consistency
+from wiretool.protocols.sbp_0_1.server.mock import Sbp01Mock
 from wiretool.records import Record
-from wiretool.servers.options import MockOptions
-from wiretool.servers.sbp.batches import Batches
-from wiretool.servers.sbp_0_1.mock import Sbp01Mock
+from wiretool.server.options import MockOptions
 
 CREATE_STREAMS, DELETE_STREAMS, TRIM_STREAMS, SEAL_RANGES = 0x3001, 0x3002, 0x3005, 0x2002
 IDS = count(1)

@@ -14,7 +14,7 @@ from wiretool.batches.rows import batch_of
 from wiretool.bulk.read import read_batches
 from wiretool.codec.message import Side
 from wiretool.dissect import Source, read
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.sbp.messages import Schema
 from wiretool.protocols.sbp_0_1.messages import S1, S2
 from wiretool.sinks.arrow.events import EventTables

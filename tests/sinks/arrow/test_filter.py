@@ -21,8 +21,8 @@ from wiretool.codec.message import Message, message
 from wiretool.codec.nested import Nested
 from wiretool.codec.types import I32, I64, Bytes32, Flag, ListOf, Rest, Text, UuidText
 from wiretool.errors import UsageError
-from wiretool.protocols.bulk import NO_REPLY, Events, Frames, Group
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.columns import NO_REPLY, Events, Frames, Group
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.sinks.arrow.filter import BatchFilter
 from wiretool.sinks.ndjson import json_record

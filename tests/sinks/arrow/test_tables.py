@@ -21,8 +21,8 @@ from wiretool.codec.message import Message, Side
 from wiretool.dissect import read, read_hex
 from wiretool.errors import CaptureError
 from wiretool.ledger import Ledger
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.pravega.messages import Hello, KeepAlive
-from wiretool.protocols.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.sinks.arrow import events, frames
 from wiretool.sinks.arrow.events import EventTables

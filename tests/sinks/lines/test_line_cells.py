@@ -14,7 +14,7 @@ from wiretool.batches.rows import records_of
 from wiretool.codec.columns import Choice, Column, Lists, Made, Numbers, Objects, Spans, Sparse, Struct, Uuids
 from wiretool.codec.flatbuffers import BytesSlot
 from wiretool.dissect import annotate
-from wiretool.protocols.bulk import NO_REPLY, Events, Frames, Group
+from wiretool.protocols.base.columns import NO_REPLY, Events, Frames, Group
 from wiretool.sinks.choose import sink_for
 from wiretool.sinks.lines import parts
 from wiretool.sinks.lines.sink import lines_sink_for

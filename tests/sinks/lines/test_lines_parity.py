@@ -20,7 +20,7 @@ from wiretool.batches.rows import records_of
 from wiretool.bulk.read import read_batches
 from wiretool.dissect import Source, annotate
 from wiretool.errors import CaptureError
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.sinks.batch_sink import RowByRow
 from wiretool.sinks.choose import sink_for

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from wiretool.errors import PeerError
-from wiretool.faults.dialects import dialect_of
+from wiretool.faults.adapters import dialect_of
 from wiretool.fuzz.campaign import REJECTED_MAX, TRIES_MAX, Counts, Limits
 from wiretool.fuzz.client.clean_runs import CleanRuns
 from wiretool.fuzz.client.client_run import ClientOutcome
@@ -20,7 +20,7 @@ from wiretool.fuzz.mutations.base import MutationContext
 from wiretool.fuzz.oracles import Bucket, Suspicion, first_of
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import FuzzSequence, Sending
-from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.base.conversation import Protocol
 
 #: The share of runs with a second fault.
 SECOND_SHARE = 0.3

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from wiretool.errors import EncodeError
-from wiretool.faults.dialects import dialect_of
+from wiretool.faults.adapters import dialect_of
 from wiretool.fuzz.client.reply_fault import LEGAL_KINDS, FaultKind, ReplyFault
 from wiretool.fuzz.connection import FuzzConnection
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import Edit, Sending
-from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.base.conversation import Protocol
 from wiretool.records import Record
-from wiretool.servers.mock import Action, Close, Link, Mock, Send
+from wiretool.server.mock import Action, Close, Link, Mock, Send
 
 NS_PER_S = 1_000_000_000
 #: Bytes of a message that arrive one at a time, and the time between two of them.

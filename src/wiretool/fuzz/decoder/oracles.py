@@ -10,7 +10,7 @@ from wiretool.fuzz.decoder.capture import FuzzCapture, rendered
 from wiretool.fuzz.decoder.readings import DecoderStalls, PathReading, cpu_alarm, read_columns, read_rows
 from wiretool.fuzz.decoder.round_trip import losses
 from wiretool.fuzz.oracles import DIED, DIFFERS, MEMORY, SLOW, WRONG_ANSWER, Bucket, Suspicion, kind_of, place_of
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
 
 #: The two paths read the same bytes in different ways.

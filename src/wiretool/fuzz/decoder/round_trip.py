@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from wiretool.codec.message import Side
 from wiretool.errors import EncodeError
-from wiretool.faults.dialects import dialect_of
-from wiretool.protocols.conversation import Protocol, Reading, let_go
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.faults.adapters import dialect_of
+from wiretool.protocols.base.conversation import Protocol, Reading, let_go
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.sessions.script import Sent, read_script
 from wiretool.sinks.ndjson import RecordText, json_record

@@ -10,12 +10,12 @@ from wiretool.codec.cursor import Span
 from wiretool.codec.message import Side
 from wiretool.errors import DecodeError, EncodeError
 from wiretool.faults.actions import Change as FieldChange
-from wiretool.faults.dialects.dialect import Dialect
+from wiretool.faults.adapter import Dialect
 from wiretool.fuzz.call_streams import CallStreams
 from wiretool.fuzz.renaming import Renamer
 from wiretool.fuzz.rewriting import Rewriter, spliced
 from wiretool.fuzz.sequence import Change, Edit, FuzzSequence, Sending, SetField, Splice, Step
-from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.base.conversation import Protocol
 from wiretool.records import Record
 
 _INDEX = re.compile(r"\[\d+\]")

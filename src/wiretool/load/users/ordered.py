@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from types import new_class
 
 from wiretool.load.plan import Plan
-from wiretool.load.users.offramp import OfframpConsumer
-from wiretool.load.users.pravega import PravegaAppender, PravegaFetcher
-from wiretool.load.users.pravega_draft import PravegaDraftAppender, PravegaDraftFetcher
-from wiretool.load.users.sbp import SbpAppender, SbpFetcher
-from wiretool.load.users.sbp_0_1 import SbpBatchAppender, SbpBatchFetcher
 from wiretool.load.users.user import LoadUser
+from wiretool.protocols.offramp.load.users import OfframpConsumer
+from wiretool.protocols.pravega.load.users import PravegaAppender, PravegaFetcher
+from wiretool.protocols.pravega_draft.load.users import PravegaDraftAppender, PravegaDraftFetcher
+from wiretool.protocols.sbp.load.users import SbpAppender, SbpFetcher
+from wiretool.protocols.sbp_0_1.load.users import SbpBatchAppender, SbpBatchFetcher
 
 #: Who appends, by protocol.
 APPENDERS: Mapping[str, type[LoadUser]] = {

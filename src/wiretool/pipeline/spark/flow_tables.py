@@ -23,7 +23,7 @@ from wiretool.pipeline.spark.pushdown import Condition
 from wiretool.pipeline.spark.tables import chosen
 from wiretool.pipeline.spark.wishes import Wishes
 from wiretool.pipeline.tables import FlowRows, Placed
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.sinks.arrow.frames import readers
 from wiretool.sinks.arrow.shapes import shape_of
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from wiretool.codec.jsonform import fields_from_json
 from wiretool.codec.message import Message, Side
-from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.ports import PORTS
 from wiretool.protocols.offramp.connection import Connection
 from wiretool.protocols.offramp.connection_encoder import OfframpEncoder
 from wiretool.protocols.offramp.encoding import encode
@@ -13,7 +14,6 @@ from wiretool.protocols.offramp.exchanges import EXCHANGES
 from wiretool.protocols.offramp.handshake import completed
 from wiretool.protocols.offramp.http import begins_head, is_other_http
 from wiretool.protocols.offramp.messages import MESSAGES, message_named
-from wiretool.protocols.ports import PORTS
 
 
 def _open(from_start: bool) -> Connection:

@@ -9,8 +9,8 @@ import numpy as np
 from wiretool import limits
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.hops import FrameBoundaries, walk_ranges
-from wiretool.protocols.bulk import BulkConversation, Frames, Group, ProtocolColumns
-from wiretool.protocols.conversation import Conversation
+from wiretool.protocols.base.columns import BulkConversation, Frames, Group, ProtocolColumns
+from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.offramp.bulk_expansion import expanded_bytes
 from wiretool.protocols.offramp.bulk_frames import FrameHeaders
 from wiretool.protocols.offramp.bulk_turns import TurnReader

@@ -15,7 +15,7 @@ from wiretool.codec.columns import Choice, Column, Integers, Numbers, Objects
 from wiretool.codec.json_types import JsonBool, JsonInt, JsonName, JsonText, JsonType, JsonValue
 from wiretool.codec.message import REQUIRED, Field, Message, fields_of
 from wiretool.errors import DecodeError
-from wiretool.protocols.bulk import NO_REPLY, Group
+from wiretool.protocols.base.columns import NO_REPLY, Group
 
 _parse = msgspec.json.Decoder().decode
 T = TypeVar("T")

@@ -7,7 +7,7 @@ import numpy as np
 from wiretool import limits
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.message import Side
-from wiretool.protocols.bulk import Frames
+from wiretool.protocols.base.columns import Frames
 from wiretool.protocols.offramp import framing, handshake
 from wiretool.protocols.offramp.bulk_frames import Heads, is_compressed, may_expand
 from wiretool.protocols.offramp.connection import Connection

@@ -7,7 +7,7 @@ from wiretool.codec.columns import Flags, Integers, overlaid, windows
 from wiretool.codec.hops import Headers, Hops
 from wiretool.codec.message import Side
 from wiretool.errors import DecodeError
-from wiretool.protocols.bulk import Frames
+from wiretool.protocols.base.columns import Frames
 from wiretool.protocols.offramp import framing, http
 
 #: First bytes of a frame that is a whole message, plain and compressed.

@@ -13,7 +13,7 @@ import numpy as np
 from wiretool import limits
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.message import Message, Side
-from wiretool.protocols.bulk import Frames, Group
+from wiretool.protocols.base.columns import Frames, Group
 from wiretool.protocols.offramp.bulk_columns import Gathered, Members
 from wiretool.protocols.offramp.bulk_frames import Heads
 from wiretool.protocols.offramp.bulk_json import plain_objects

@@ -9,7 +9,7 @@ from typing import Any
 from wiretool.codec.cursor import Span
 from wiretool.codec.message import Message, Side, other_side
 from wiretool.errors import DecodeError
-from wiretool.protocols.conversation import Conversation, Defect, Reading
+from wiretool.protocols.base.conversation import Conversation, Defect, Reading
 from wiretool.protocols.offramp import events, framing, handshake, http
 from wiretool.protocols.offramp.annotation import annotate_frame, annotate_http
 from wiretool.protocols.offramp.closing import read_close

@@ -7,7 +7,7 @@ from wsproto.frame_protocol import Opcode
 from wiretool import limits
 from wiretool.codec.message import Side
 from wiretool.errors import EncodeError
-from wiretool.protocols.encoder import ConnectionEncoder, PendingFrame, SentMessage
+from wiretool.protocols.base.encoder import ConnectionEncoder, PendingFrame, SentMessage
 from wiretool.protocols.offramp import events, framing
 from wiretool.protocols.offramp.encoding import ZERO_MASK
 from wiretool.protocols.offramp.messages import EVENTS

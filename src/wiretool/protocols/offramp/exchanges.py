@@ -1,6 +1,6 @@
 """Which messages wait for an answer, and how one says that it failed: a status, a code, a commit that was not saved."""
 
-from wiretool.protocols.exchanges import Exchanges, Fields, value_in
+from wiretool.protocols.base.exchanges import Exchanges, Fields, value_in
 from wiretool.protocols.offramp.messages import (
     Close,
     CommitEvent,

@@ -6,8 +6,8 @@ from typing import Any
 from wiretool.codec.jsonform import fields_from_json, nearest
 from wiretool.codec.message import Message, Side
 from wiretool.errors import EncodeError
-from wiretool.protocols.conversation import Protocol
-from wiretool.protocols.ports import PORTS
+from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.ports import PORTS
 from wiretool.protocols.pravega.commands import MESSAGES, enum_name
 from wiretool.protocols.pravega.exchanges import EXCHANGES
 from wiretool.protocols.pravega.framing import encode

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from wiretool.codec.columns import Flags, Integers
-from wiretool.protocols.bulk import (
+from wiretool.protocols.base.columns import (
     Frames,
     Group,
     NewFrames,
@@ -17,7 +17,7 @@ from wiretool.protocols.bulk import (
     ProtocolColumns,
     SteadyReader,
 )
-from wiretool.protocols.conversation import Conversation
+from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.pravega.bulk_blocks import ACK, BLOCK, CATALOGUE, END, join_blocks
 from wiretool.protocols.pravega.bulk_kinds import Kinds
 from wiretool.protocols.pravega.bulk_turns import TurnReader

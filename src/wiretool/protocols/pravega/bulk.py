@@ -8,7 +8,7 @@ the ordinary is read by the session itself, in its turn.
 from collections.abc import Callable, Sequence
 
 from wiretool.codec.hops import Prefix
-from wiretool.protocols.bulk import BulkConversation, Frames, Group
+from wiretool.protocols.base.columns import BulkConversation, Frames, Group
 from wiretool.protocols.pravega.append_columns import FRAMES_MIN, PravegaColumns
 from wiretool.protocols.pravega.bulk_blocks import CATALOGUE, join_blocks
 from wiretool.protocols.pravega.bulk_turns import TurnReader

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from wiretool.codec.columns import Integers
-from wiretool.protocols.bulk import NO_REPLY
+from wiretool.protocols.base.columns import NO_REPLY
 from wiretool.protocols.pravega.appends import Writer
 from wiretool.protocols.pravega.bulk_blocks import ACK, END
 from wiretool.protocols.pravega.bulk_kinds import Kind, texts_of

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from wiretool.codec.columns import Column, Flags, Integers, Numbers, Objects, Spans, gathered
-from wiretool.protocols.bulk import Events
+from wiretool.protocols.base.columns import Events
 from wiretool.protocols.pravega.appends import EVENT_HEAD, HEADER_BYTES, spans_of
 
 #: Appends that are gone through side by side; fewer are faster one after another.

@@ -21,7 +21,7 @@ from wiretool.codec.columns import (
 )
 from wiretool.codec.message import Message, Side
 from wiretool.codec.types import uuid_text
-from wiretool.protocols.bulk import NO_REPLY, Frames
+from wiretool.protocols.base.columns import NO_REPLY, Frames
 from wiretool.protocols.pravega.framing import HEADER_BYTES
 
 #: The code of a frame that is read one by one.

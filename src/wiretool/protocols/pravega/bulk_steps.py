@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from wiretool.codec.columns import Integers
 from wiretool.codec.message import Message
-from wiretool.protocols.bulk import NO_REPLY
+from wiretool.protocols.base.columns import NO_REPLY
 from wiretool.protocols.pravega.bulk_blocks import LONE
 from wiretool.protocols.pravega.bulk_kinds import REFUSED, Part
 from wiretool.protocols.pravega.failures import InvalidEventNumber

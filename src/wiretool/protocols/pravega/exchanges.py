@@ -3,7 +3,7 @@
 from itertools import chain
 
 from wiretool.codec.message import Message
-from wiretool.protocols.exchanges import Exchanges, Fields
+from wiretool.protocols.base.exchanges import Exchanges, Fields
 from wiretool.protocols.pravega.commands import MESSAGES
 from wiretool.protocols.pravega.messages import (
     AppendBlockEnd,

@@ -9,7 +9,7 @@ import numpy as np
 
 from wiretool import limits
 from wiretool.codec.columns import Flags, Integers, begins_of
-from wiretool.protocols.bulk import NO_REPLY
+from wiretool.protocols.base.columns import NO_REPLY
 from wiretool.protocols.pravega.appends import spans_of
 from wiretool.protocols.pravega.bulk_blocks import ACK, BLOCK, CATALOGUE, END
 from wiretool.protocols.pravega.bulk_kinds import Kind, Kinds

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from wiretool.codec.columns import Choice, Column, Flags, Integers, Numbers
-from wiretool.protocols.bulk import NO_REPLY, Events, Group
+from wiretool.protocols.base.columns import NO_REPLY, Events, Group
 from wiretool.protocols.pravega.bulk_blocks import Joins
 from wiretool.protocols.pravega.bulk_events import LateEvents, events_in
 from wiretool.protocols.pravega.bulk_kinds import SLOW, Kind, Kinds

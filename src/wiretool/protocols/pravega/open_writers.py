@@ -11,7 +11,7 @@ from wiretool import limits
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.message import Message
 from wiretool.codec.types import uuid_text
-from wiretool.protocols.bulk import NO_REPLY
+from wiretool.protocols.base.columns import NO_REPLY
 from wiretool.protocols.pravega.appends import Writer
 from wiretool.protocols.pravega.messages import Hello, SetupAppend
 from wiretool.protocols.pravega.pairing import Requests, Sent

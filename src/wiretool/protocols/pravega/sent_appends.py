@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from wiretool.codec.columns import Flags, Integers
-from wiretool.protocols.bulk import NO_REPLY
+from wiretool.protocols.base.columns import NO_REPLY
 from wiretool.protocols.pravega.bulk_kinds import Kind
 
 _NONE = np.zeros(0, np.int64)

@@ -9,7 +9,7 @@ from wiretool.codec.compiled import Decoder
 from wiretool.codec.cursor import Span
 from wiretool.codec.message import Message, Side
 from wiretool.errors import DecodeError, ProtocolViolation
-from wiretool.protocols.conversation import Conversation, Defect, Reading
+from wiretool.protocols.base.conversation import Conversation, Defect, Reading
 from wiretool.protocols.pravega import framing, trust
 from wiretool.protocols.pravega.appends import Appends, Phase, block_form, conditional_form, events_of
 from wiretool.protocols.pravega.commands import BY_CODE, BY_HEAD, MESSAGES, may_send

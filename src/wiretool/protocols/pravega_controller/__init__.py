@@ -6,8 +6,8 @@ from typing import Any
 from wiretool.codec.jsonform import fields_from_json, nearest
 from wiretool.codec.message import Message, Side
 from wiretool.errors import EncodeError
-from wiretool.protocols.conversation import Protocol
-from wiretool.protocols.ports import PORTS
+from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.ports import PORTS
 from wiretool.protocols.pravega_controller.calls import CALLS, METHODS, declared_as
 from wiretool.protocols.pravega_controller.connection import Connection
 from wiretool.protocols.pravega_controller.connection_encoder import ControllerEncoder

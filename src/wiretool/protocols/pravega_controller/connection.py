@@ -11,7 +11,7 @@ from wiretool.codec.cursor import Span
 from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Message, Side, other_side
 from wiretool.errors import DecodeError, ProtocolViolation
-from wiretool.protocols.conversation import Conversation, Defect, Reading
+from wiretool.protocols.base.conversation import Conversation, Defect, Reading
 from wiretool.protocols.pravega_controller import frames
 from wiretool.protocols.pravega_controller.annotation import annotate_frame
 from wiretool.protocols.pravega_controller.blocks import Blocks, Told

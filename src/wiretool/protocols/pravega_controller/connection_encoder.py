@@ -9,7 +9,7 @@ from typing import Any
 
 from wiretool.codec.message import Message, Side
 from wiretool.errors import EncodeError
-from wiretool.protocols.encoder import ConnectionEncoder, PendingFrame, SentMessage
+from wiretool.protocols.base.encoder import ConnectionEncoder, PendingFrame, SentMessage
 from wiretool.protocols.pravega_controller.calls import METHODS, write_body
 from wiretool.protocols.pravega_controller.encoding import FIRST_STREAM, data_frame_with
 from wiretool.protocols.pravega_controller.messages import Continuation, Data, Headers

@@ -1,7 +1,7 @@
 """Which frames wait for an answer: calls, settings and pings; and how a call says that it failed."""
 
 from wiretool.codec.message import Side
-from wiretool.protocols.exchanges import Exchanges, Fields, value_in
+from wiretool.protocols.base.exchanges import Exchanges, Fields, value_in
 from wiretool.protocols.pravega_controller.calls import METHODS
 from wiretool.protocols.pravega_controller.messages import (
     Continuation,

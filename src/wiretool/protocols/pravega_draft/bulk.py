@@ -9,8 +9,8 @@ import numpy as np
 
 from wiretool.codec.columns import Choice, Column, Flags, Integers, Numbers, Objects
 from wiretool.codec.hops import Prefix
-from wiretool.protocols.bulk import NO_REPLY, BulkConversation, Events, Frames, Group, PrefixedColumns
-from wiretool.protocols.conversation import Conversation
+from wiretool.protocols.base.columns import NO_REPLY, BulkConversation, Events, Frames, Group, PrefixedColumns
+from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.pravega.appends import spans_of
 from wiretool.protocols.pravega.bulk_events import LateEvents
 from wiretool.protocols.pravega.bulk_kinds import SLOW, Kind, Part, Walk

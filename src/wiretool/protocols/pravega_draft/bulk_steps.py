@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from wiretool.codec.message import Message, Side
 from wiretool.errors import ProtocolViolation
-from wiretool.protocols.bulk import NO_REPLY
+from wiretool.protocols.base.columns import NO_REPLY
 from wiretool.protocols.pravega.bulk_kinds import REFUSED, Catalogue, Part
 from wiretool.protocols.pravega_draft.framing import may_send
 from wiretool.protocols.pravega_draft.messages import (

@@ -1,6 +1,6 @@
 """Which messages of the draft wait for an answer; a block may be completed by the rest of an event that it cut."""
 
-from wiretool.protocols.exchanges import Exchanges, Fields
+from wiretool.protocols.base.exchanges import Exchanges, Fields
 from wiretool.protocols.pravega_draft.messages import (
     MESSAGES,
     DataAppended,

@@ -8,7 +8,7 @@ from wiretool.codec.cursor import Span
 from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Message, Side
 from wiretool.errors import DecodeError, ProtocolViolation
-from wiretool.protocols.conversation import Conversation, Defect, Reading
+from wiretool.protocols.base.conversation import Conversation, Defect, Reading
 from wiretool.protocols.pravega import framing as header
 from wiretool.protocols.pravega.appends import events_of
 from wiretool.protocols.pravega_draft import framing, trust

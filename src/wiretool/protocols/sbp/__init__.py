@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from wiretool.codec.message import Side
-from wiretool.protocols.conversation import Protocol
-from wiretool.protocols.ports import PORTS
+from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.ports import PORTS
 from wiretool.protocols.sbp.exchanges import EXCHANGES
 from wiretool.protocols.sbp.forms import frame_from_json
 from wiretool.protocols.sbp.framing import encode_frame

@@ -8,8 +8,8 @@ import numpy as np
 from wiretool import limits
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.hops import Prefix
-from wiretool.protocols.bulk import NO_REPLY, BulkConversation, Frames, Group, PrefixedColumns, Weights
-from wiretool.protocols.conversation import Conversation
+from wiretool.protocols.base.columns import NO_REPLY, BulkConversation, Frames, Group, PrefixedColumns, Weights
+from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.sbp.bulk_frames import Envelopes, FrameReader, envelopes_of, find_whole, group_of
 from wiretool.protocols.sbp.bulk_pairs import Pairs, Stretch, pair_connections
 from wiretool.protocols.sbp.bulk_trust import trust_in

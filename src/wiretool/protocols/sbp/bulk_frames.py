@@ -14,7 +14,7 @@ from wiretool.codec.columns import Choice, Column, Flags, Integers, Made, Number
 from wiretool.codec.flatbuffers import Table
 from wiretool.codec.flatbuffers_columns import gather, read_tables
 from wiretool.codec.message import fields_of
-from wiretool.protocols.bulk import Frames, Group
+from wiretool.protocols.base.columns import Frames, Group
 from wiretool.protocols.sbp.bulk_payloads import Batches, read_entries
 from wiretool.protocols.sbp.forms import form_of
 from wiretool.protocols.sbp.framing import FIXED_BYTES

@@ -16,7 +16,7 @@ import numpy as np
 from wiretool import limits
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.message import Side, other_side
-from wiretool.protocols.bulk import NO_REPLY, Frames
+from wiretool.protocols.base.columns import NO_REPLY, Frames
 from wiretool.protocols.sbp.messages import GOAWAY, RESPONSE, RESPONSE_END, SYSTEM_ERROR
 from wiretool.protocols.sbp.session import SERVED_BY, TABLE, Requests, SbpConversation, What
 

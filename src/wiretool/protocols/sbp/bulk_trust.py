@@ -4,7 +4,7 @@ import numpy as np
 
 from wiretool.codec.columns import Integers, Numbers, Struct
 from wiretool.codec.flatbuffers_layout import FIT, MISFIT, fits_of
-from wiretool.protocols.bulk import UNSURE, Frames
+from wiretool.protocols.base.columns import UNSURE, Frames
 from wiretool.protocols.sbp.bulk_frames import Envelopes, FrameReader, find_whole, read_headers
 from wiretool.protocols.sbp.bulk_payloads import Batches
 from wiretool.protocols.sbp.framing import FIXED_BYTES

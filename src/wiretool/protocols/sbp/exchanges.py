@@ -5,7 +5,7 @@ from types import NoneType
 from typing import Any
 
 from wiretool.codec.flatbuffers import Scalar, Table, slots_of
-from wiretool.protocols.exchanges import Exchanges, Fields, Spoken, value_in
+from wiretool.protocols.base.exchanges import Exchanges, Fields, Spoken, value_in
 from wiretool.protocols.sbp.messages import GOAWAY, Schema, operations_of
 from wiretool.protocols.sbp.schema import LATEST
 from wiretool.protocols.sbp.tables import Status

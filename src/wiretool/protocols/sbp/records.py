@@ -14,7 +14,7 @@ from wiretool.codec.flatbuffers_writer import encode_root
 from wiretool.codec.message import Message, message
 from wiretool.codec.types import U8, U32, RestBytes, WireType
 from wiretool.errors import DecodeError, EncodeError
-from wiretool.protocols.conversation import let_go
+from wiretool.protocols.base.conversation import let_go
 from wiretool.protocols.sbp.roles import StreamId
 
 #: First byte of every record batch.

@@ -13,7 +13,7 @@ from wiretool import limits
 from wiretool.codec.cursor import Span
 from wiretool.codec.message import Side, other_side
 from wiretool.errors import DecodeError, ProtocolViolation
-from wiretool.protocols.conversation import Conversation, Defect, Reading
+from wiretool.protocols.base.conversation import Conversation, Defect, Reading
 from wiretool.protocols.sbp import framing, spans
 from wiretool.protocols.sbp.forms import form_in
 from wiretool.protocols.sbp.framing import FrameReading

@@ -5,8 +5,8 @@ from typing import Any
 
 from wiretool.codec.message import Side
 from wiretool.errors import EncodeError
-from wiretool.protocols.conversation import Protocol
-from wiretool.protocols.ports import PORTS
+from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.ports import PORTS
 from wiretool.protocols.sbp.forms import frame_from_json
 from wiretool.protocols.sbp.framing import encode_frame
 from wiretool.protocols.sbp.messages import SbpFrame, check_declarations

@@ -7,8 +7,8 @@ import numpy as np
 from wiretool.codec.columns import Column, Flags, Integers, Lists, Made, Numbers, Spans, Sparse, Struct, begins_of
 from wiretool.codec.flatbuffers import Table
 from wiretool.codec.flatbuffers_columns import Tables, gather, read_tables
-from wiretool.protocols.bulk import UNSURE, Frames, Weights
-from wiretool.protocols.conversation import Conversation
+from wiretool.protocols.base.columns import UNSURE, Frames, Weights
+from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.sbp.bulk import SbpBulk, SbpColumns
 from wiretool.protocols.sbp.bulk_frames import FrameReader, TablesOf, envelopes_of
 from wiretool.protocols.sbp.bulk_payloads import Batches, Chains, Links, follow

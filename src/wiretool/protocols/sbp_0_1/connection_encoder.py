@@ -3,7 +3,7 @@
 from typing import Any
 
 from wiretool.errors import EncodeError
-from wiretool.protocols.encoder import ConnectionEncoder, PendingFrame, SentMessage
+from wiretool.protocols.base.encoder import ConnectionEncoder, PendingFrame, SentMessage
 from wiretool.protocols.sbp.forms import frame_from_json
 from wiretool.protocols.sbp.framing import encode_frame
 from wiretool.protocols.sbp_0_1.messages import S1, S2

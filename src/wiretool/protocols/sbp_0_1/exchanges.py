@@ -1,6 +1,6 @@
 """Which frames of the batch style wait for an answer, and the codes of both schemas with which one says it failed."""
 
-from wiretool.protocols.exchanges import Exchanges, Fields, value_in
+from wiretool.protocols.base.exchanges import Exchanges, Fields, value_in
 from wiretool.protocols.sbp.exchanges import FAREWELLS, FINE, asked, names_in, told, values_of
 from wiretool.protocols.sbp_0_1.messages import S1, S2
 from wiretool.protocols.sbp_0_1.tables_s1 import AppendResult

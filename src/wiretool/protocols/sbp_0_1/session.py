@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from wiretool.codec.cursor import Span
 from wiretool.codec.message import Side
-from wiretool.protocols.conversation import Conversation, Reading
+from wiretool.protocols.base.conversation import Conversation, Reading
 from wiretool.protocols.sbp import framing, spans
 from wiretool.protocols.sbp.session import SbpConversation
 from wiretool.protocols.sbp_0_1.framing import only_fit, trust

@@ -6,6 +6,7 @@ from functools import partial
 
 from wiretool.codec.message import Side, fields_of
 from wiretool.records import Record
+from wiretool.replay.adapter import Difference, Manner, Verdict
 from wiretool.replay.diff.aligning import align
 from wiretool.replay.diff.likeness import CLIENT_ID, Eye, subjects_of
 from wiretool.replay.diff.losses import Losses, neighbours
@@ -13,7 +14,6 @@ from wiretool.replay.diff.matching import Matched, match
 from wiretool.replay.diff.shifting import Met, shift_positions
 from wiretool.replay.judge import ABSENT, judge, judge_number, note_breach, note_unfound_breach
 from wiretool.replay.line import covered
-from wiretool.replay.manners.manner import Difference, Manner, Verdict
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Dialogue, Ended, Exchange, Recording, exchanges_of, in_turn

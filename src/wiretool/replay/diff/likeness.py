@@ -4,10 +4,10 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from wiretool.codec.message import Issued, Position, Role, Varies
-from wiretool.faults.dialects.dialect import Form, Kind
+from wiretool.faults.adapter import Form, Kind
 from wiretool.faults.places import Pattern, values_at, with_value
 from wiretool.records import Record
-from wiretool.replay.manners.manner import Breach, Difference, Excuse, Manner, Place, is_noise
+from wiretool.replay.adapter import Breach, Difference, Excuse, Manner, Place, is_noise
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Dialogue, Recording
 from wiretool.sessions.subjects import Subject, Subjects

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from wiretool.codec.message import Position
 from wiretool.records import Record
-from wiretool.replay.manners.manner import Manner
+from wiretool.replay.adapter import Manner
 from wiretool.replay.values import Values
 
 

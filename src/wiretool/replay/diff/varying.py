@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from wiretool.replay.manners.manner import Difference, Verdict
+from wiretool.replay.adapter import Difference, Verdict
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.report.data import message_of
 from wiretool.replay.settling import settle, verdict_of

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from wiretool.records import Record
+from wiretool.replay.adapter import Difference, Verdict
 from wiretool.replay.coverage import MIN_JUDGED, Coverage, coverage_of
 from wiretool.replay.judge import ABSENT
-from wiretool.replay.manners.manner import Difference, Verdict
 from wiretool.replay.outcomes import END_NAME, Accounted, Outcome
 from wiretool.replay.script import Script
 from wiretool.sessions.dialogues import Dialogue, Recording

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from html import escape
 
+from wiretool.replay.adapter import Verdict
 from wiretool.replay.judge import ABSENT
-from wiretool.replay.manners.manner import Verdict
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.report.data import Report, differing, record_of
 from wiretool.replay.report.values import beside

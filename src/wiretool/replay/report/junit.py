@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from wiretool.replay.manners.manner import Verdict
+from wiretool.replay.adapter import Verdict
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.report.data import Report, differing, record_of
 from wiretool.replay.report.text import place_text

@@ -27,7 +27,7 @@ from wiretool.codec.columns import (
 )
 from wiretool.codec.message import Message, fields_of
 from wiretool.codec.types import Data
-from wiretool.protocols.bulk import Events, Group
+from wiretool.protocols.base.columns import Events, Group
 from wiretool.protocols.pravega.appends import HEADER_BYTES, event_frame
 from wiretool.protocols.pravega.messages import AppendBlock, AppendBlockEnd
 from wiretool.protocols.pravega.structures import EventFrame

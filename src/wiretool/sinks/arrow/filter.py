@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from wiretool.batches.batch import Batch, FrameRun
-from wiretool.protocols.bulk import Group
+from wiretool.protocols.base.columns import Group
 from wiretool.sinks.arrow.filter_compare import Mask, both, compare, is_missing, is_true, negated
 from wiretool.sinks.arrow.filter_history import begin_batch
 from wiretool.sinks.arrow.filter_values import Rows, Same, Values

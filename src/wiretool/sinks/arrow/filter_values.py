@@ -12,7 +12,7 @@ from wiretool.batches.rows import records_of, values_of
 from wiretool.codec.columns import Choice, Column, Flags, Integers, Made, Numbers, Spans, Sparse, Struct, Uuids
 from wiretool.codec.message import fields_of
 from wiretool.codec.types import Data, WireType, uuid_text
-from wiretool.protocols.bulk import NO_REPLY, Group
+from wiretool.protocols.base.columns import NO_REPLY, Group
 from wiretool.records import Record
 from wiretool.sinks.arrow.arrays import hex_of, spans_of
 from wiretool.where.history import History, Steps

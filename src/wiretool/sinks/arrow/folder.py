@@ -8,7 +8,7 @@ from pathlib import Path
 
 from wiretool.errors import UsageError
 from wiretool.ledger import Ledger
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.sinks.arrow.files import is_table_of_ours, refused
 from wiretool.sinks.ledger import pieces_of
 from wiretool.sinks.output import is_same

@@ -13,7 +13,7 @@ from wiretool.batches.rows import values_of
 from wiretool.codec.columns import Choice, Column, Flags, Integers, Numbers, Uuids
 from wiretool.codec.json_text import json_text
 from wiretool.codec.types import uuid_text
-from wiretool.protocols.bulk import NO_REPLY, Group
+from wiretool.protocols.base.columns import NO_REPLY, Group
 from wiretool.records import Record
 from wiretool.sinks.arrow.arrays import coded_of, distinct_uuids
 from wiretool.sinks.arrow.leaves import CODED, plain, whole

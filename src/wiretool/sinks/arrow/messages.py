@@ -14,7 +14,7 @@ from wiretool.codec.columns import Choice, Column, Numbers, Spans, Uuids
 from wiretool.codec.json_text import json_text
 from wiretool.codec.message import Message, fields_of
 from wiretool.errors import EncodeError
-from wiretool.protocols.bulk import Group
+from wiretool.protocols.base.columns import Group
 from wiretool.records import Record
 from wiretool.sinks.arrow.arrays import coded_of, coded_uuids_of, numbers_of, spans_of
 from wiretool.sinks.arrow.forms import typed

@@ -28,7 +28,7 @@ from wiretool.codec.columns import (
 from wiretool.codec.flatbuffers import BytesSlot
 from wiretool.codec.json_text import json_text, quoted
 from wiretool.codec.types import Data, WireType, uuid_text
-from wiretool.protocols.bulk import Events
+from wiretool.protocols.base.columns import Events
 from wiretool.sinks.arrow.arrays import choices_of, hex_of, spans_of, uuid_texts
 from wiretool.sinks.lines.strings import Piece, in_csv, in_json, in_terminal, joined, without_formulas
 

@@ -8,7 +8,7 @@ import numpy as np
 from wiretool.batches.batch import Batch, FrameRun
 from wiretool.batches.rows import records_of
 from wiretool.codec.columns import Column, Columns, Integers
-from wiretool.protocols.bulk import Events, Group
+from wiretool.protocols.base.columns import Events, Group
 from wiretool.records import Record
 
 #: Bytes of text that are made at once, about: every byte of a frame comes as four digits, if it is in an event.

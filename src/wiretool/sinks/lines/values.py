@@ -7,7 +7,7 @@ import numpy as np
 from wiretool.codec.columns import Column, Sparse, Struct
 from wiretool.codec.message import fields_of
 from wiretool.codec.types import WireType
-from wiretool.protocols.bulk import NO_REPLY
+from wiretool.protocols.base.columns import NO_REPLY
 from wiretool.sinks.lines.cells import (
     Cell,
     Columns,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.servers.pravega.recorded import START_NS, bytes_of, probes
+from tests.protocols.pravega.server.recorded import START_NS, bytes_of, probes
 from wiretool.codec.framing import Piece, Splitter
 from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Message, Side
@@ -13,8 +13,8 @@ from wiretool.conformance.levels import Verdict
 from wiretool.conformance.observed import UNDECODABLE, Closing, Observed, ObservedConnection
 from wiretool.conformance.passive import judge_recording
 from wiretool.conformance.registry import conformance_of
-from wiretool.protocols.conversation import Conversation
-from wiretool.protocols.registry import protocol_named
+from wiretool.protocols.base.conversation import Conversation
+from wiretool.protocols.base.registry import protocol_named
 
 MS_NS = 1_000_000
 

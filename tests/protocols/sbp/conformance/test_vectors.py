@@ -13,7 +13,7 @@ from wiretool.conformance.case_connection import CaseConnection
 from wiretool.conformance.mock_run import run_on_mock
 from wiretool.conformance.registry import conformance_of
 from wiretool.errors import DecodeError
-from wiretool.protocols.conversation import Reading
+from wiretool.protocols.base.conversation import Reading
 from wiretool.protocols.sbp.framing import extent
 from wiretool.protocols.sbp.session import SbpConversation
 

@@ -13,8 +13,8 @@ from wiretool.conformance.rules import Rule
 from wiretool.protocols.offramp.conformance import client_judges as judges
 from wiretool.protocols.offramp.conformance import run_judges as runs
 from wiretool.protocols.offramp.conformance.rules import RULES
-from wiretool.servers.offramp.feed import FeedMessage
-from wiretool.servers.offramp.roads import RoadStart
+from wiretool.protocols.offramp.server.feed import FeedMessage
+from wiretool.protocols.offramp.server.roads import RoadStart
 
 #: Messages on the road of each client, whatever its name.
 _MESSAGES = 60

@@ -17,8 +17,8 @@ from wiretool.protocols.offramp.conformance.steps import (
     SIX,
     STORED,
 )
-from wiretool.servers.offramp.feed import FeedMessage
-from wiretool.servers.offramp.roads import RoadStart
+from wiretool.protocols.offramp.server.feed import FeedMessage
+from wiretool.protocols.offramp.server.roads import RoadStart
 
 #: Messages of the road with one partition, and of each partition of the road with six.
 _ONE_MESSAGES, _SIX_MESSAGES = 40, 5

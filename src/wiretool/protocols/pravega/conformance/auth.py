@@ -31,7 +31,7 @@ from wiretool.protocols.pravega.conformance.steps import (
     several,
     still_open,
 )
-from wiretool.servers.pravega.tokens import Permission, TokenChecker
+from wiretool.protocols.pravega.server.tokens import Permission, TokenChecker
 
 #: The key that a standalone server signs tokens with, unless it is told otherwise (captures/pravega-server/README.md).
 KEY = b"secret"

@@ -4,7 +4,7 @@ from typing import Any
 
 from wiretool.fuzz.call_streams import CallStreams
 from wiretool.fuzz.part import FuzzPart, SessionTable
-from wiretool.protocols.encoder import SentMessage
+from wiretool.protocols.base.encoder import SentMessage
 from wiretool.protocols.pravega_controller import PROTOCOL
 from wiretool.protocols.pravega_controller.calls import METHODS
 from wiretool.protocols.pravega_controller.conformance.steps import headers

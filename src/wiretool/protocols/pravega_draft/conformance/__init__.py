@@ -2,7 +2,7 @@
 
 from wiretool.conformance.case import Conformance, expect, send
 from wiretool.protocols.pravega_draft.conformance import appends, frames, reads
-from wiretool.servers.pravega_draft.mock import SegmentStart
+from wiretool.protocols.pravega_draft.server.mock import SegmentStart
 
 CONFORMANCE = Conformance(
     protocol="pravega-draft",

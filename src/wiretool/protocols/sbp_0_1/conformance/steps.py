@@ -8,8 +8,8 @@ from wiretool.codec import reference
 from wiretool.codec.message import Message
 from wiretool.conformance.case import FIRST, Expect, Reply, Send, Steps, expect_any, reply
 from wiretool.conformance.values import Number, Saved, Subset, Var
-from wiretool.protocols.conversation import Protocol
-from wiretool.protocols.encoder import ConnectionEncoder
+from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.encoder import ConnectionEncoder
 from wiretool.protocols.sbp.conformance.steps import WHOLE, frame, identifier, subset
 from wiretool.protocols.sbp.forms import frame_from_json
 from wiretool.protocols.sbp.messages import Schema, operations_of

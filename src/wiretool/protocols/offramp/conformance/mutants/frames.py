@@ -9,8 +9,8 @@ from wiretool.errors import DecodeError, OverLimit
 from wiretool.protocols.offramp import framing
 from wiretool.protocols.offramp.closing import CloseBody
 from wiretool.protocols.offramp.messages import Close, Ping, Pong
-from wiretool.servers.offramp import deflate, link, mock, websocket
-from wiretool.servers.offramp.deflate import Deflater
+from wiretool.protocols.offramp.server import deflate, link, mock, websocket
+from wiretool.protocols.offramp.server.deflate import Deflater
 
 _KIB = 1024
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from wiretool.conformance.mutants import Mutant, Patcher
 from wiretool.protocols.offramp.messages import RebalanceEvent
-from wiretool.servers.offramp import consumer, groups, link, mock
-from wiretool.servers.offramp.groups import Group
-from wiretool.servers.offramp.roads import Road
+from wiretool.protocols.offramp.server import consumer, groups, link, mock
+from wiretool.protocols.offramp.server.groups import Group
+from wiretool.protocols.offramp.server.roads import Road
 
 _RANGE_OF = groups.range_of
 

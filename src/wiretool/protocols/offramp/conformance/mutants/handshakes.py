@@ -8,8 +8,8 @@ from wiretool.protocols.offramp import handshake, http
 from wiretool.protocols.offramp.conformance.steps import KEY
 from wiretool.protocols.offramp.handshake import Deflate
 from wiretool.protocols.offramp.messages import ConnectionEvent, HandshakeRequest
-from wiretool.servers.offramp import consumer, deflate, link, mock, pii, roads, upgrade
-from wiretool.servers.offramp.deflate import Negotiated
+from wiretool.protocols.offramp.server import consumer, deflate, link, mock, pii, roads, upgrade
+from wiretool.protocols.offramp.server.deflate import Negotiated
 
 #: Which status stands for which other one where they are confused.
 _SWAPPED = {400: 404, 404: 400}

@@ -7,8 +7,8 @@ from wiretool.codec.message import Message
 from wiretool.conformance.mutants import Mutant, Patcher
 from wiretool.errors import ProtocolViolation
 from wiretool.protocols.offramp.messages import CancelEvent, CommitEvent, CommitResponseEvent, ErrorEvent, MessageEvent
-from wiretool.servers.offramp import consumer, link, roads
-from wiretool.servers.offramp.groups import Group
+from wiretool.protocols.offramp.server import consumer, link, roads
+from wiretool.protocols.offramp.server.groups import Group
 
 _MAX = 2**63 - 1
 

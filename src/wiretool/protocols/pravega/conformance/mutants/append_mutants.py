@@ -5,11 +5,11 @@ from typing import Any
 from wiretool.conformance.mutants import Mutants, Patcher, replaced
 from wiretool.protocols.pravega.appends import Appends, bodies_of
 from wiretool.protocols.pravega.failures import SegmentIsSealed
-from wiretool.servers.pravega import appending
-from wiretool.servers.pravega.acks import ack
-from wiretool.servers.pravega.appending import Appending
-from wiretool.servers.pravega.link import StoreLink
-from wiretool.servers.pravega.refusals import violation
+from wiretool.protocols.pravega.server import appending
+from wiretool.protocols.pravega.server.acks import ack
+from wiretool.protocols.pravega.server.appending import Appending
+from wiretool.protocols.pravega.server.link import StoreLink
+from wiretool.protocols.pravega.server.refusals import violation
 
 MUTANTS = Mutants()
 

@@ -6,8 +6,8 @@ from wiretool.conformance.mutants import Mutants, Patcher, replaced
 from wiretool.errors import ProtocolViolation
 from wiretool.protocols.pravega.appends import HEADER_BYTES, Appends
 from wiretool.protocols.pravega.conformance.mutants.patches import Routes, reroute
-from wiretool.servers.pravega import appending
-from wiretool.servers.pravega.refusals import violation
+from wiretool.protocols.pravega.server import appending
+from wiretool.protocols.pravega.server.refusals import violation
 
 MUTANTS = Mutants()
 _PARTIAL_EVENT = -2

@@ -5,9 +5,9 @@ from typing import Any
 from wiretool.conformance.mutants import Mutants, Patcher
 from wiretool.protocols.pravega.conformance.mutants.append_mutants import reappend
 from wiretool.protocols.pravega.messages import ConditionalCheckFailed
-from wiretool.servers.pravega.appending import Appending
-from wiretool.servers.pravega.link import StoreLink
-from wiretool.servers.pravega.segments import NONE_I64
+from wiretool.protocols.pravega.server.appending import Appending
+from wiretool.protocols.pravega.server.link import StoreLink
+from wiretool.protocols.pravega.server.segments import NONE_I64
 
 MUTANTS = Mutants()
 _ANY_OFFSET = -1

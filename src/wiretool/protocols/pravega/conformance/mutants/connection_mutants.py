@@ -6,9 +6,9 @@ from wiretool.conformance.mutants import Mutants, Patcher, replaced
 from wiretool.protocols.pravega.conformance.mutants.patches import Routes, head_of, rehandle, rereply, reroute
 from wiretool.protocols.pravega.messages import AppendBlock, Hello, KeepAlive
 from wiretool.protocols.pravega.segments import CreateSegment, GetStreamSegmentInfo
-from wiretool.servers.pravega import link
-from wiretool.servers.pravega.link import OLDEST_VERSION, StoreLink
-from wiretool.servers.pravega.mock import PravegaMock
+from wiretool.protocols.pravega.server import link
+from wiretool.protocols.pravega.server.link import OLDEST_VERSION, StoreLink
+from wiretool.protocols.pravega.server.mock import PravegaMock
 
 MUTANTS = Mutants()
 _NS_PER_S = 1_000_000_000

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from wiretool.codec.frame_buffer import Inbox
 from wiretool.conformance.mutants import Mutants, Patcher, replaced
 from wiretool.errors import DecodeError
 from wiretool.protocols.pravega import framing
@@ -25,10 +26,9 @@ from wiretool.protocols.pravega.messages import (
     PartialEvent,
 )
 from wiretool.protocols.pravega.segments import CreateSegment, LocateOffset, MergeSegments, SegmentCreated
+from wiretool.protocols.pravega.server import link
+from wiretool.protocols.pravega.server.link import StoreLink
 from wiretool.protocols.pravega.tables import CreateTableSegment, UpdateTableEntries
-from wiretool.servers.inbox import Inbox
-from wiretool.servers.pravega import link
-from wiretool.servers.pravega.link import StoreLink
 
 MUTANTS = Mutants()
 _MINUS_ONE = b"\xff" * 4

@@ -18,10 +18,10 @@ from wiretool.protocols.pravega.segments import (
     SegmentSealed,
     UpdateSegmentPolicy,
 )
-from wiretool.servers.pravega import segments
-from wiretool.servers.pravega.refusals import violation
-from wiretool.servers.pravega.segments import Segments
-from wiretool.servers.pravega.store import SegmentStore
+from wiretool.protocols.pravega.server import segments
+from wiretool.protocols.pravega.server.refusals import violation
+from wiretool.protocols.pravega.server.segments import Segments
+from wiretool.protocols.pravega.server.store import SegmentStore
 
 MUTANTS = Mutants()
 _SCALE_TYPES = (0, 1, 2)

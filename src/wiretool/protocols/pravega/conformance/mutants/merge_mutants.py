@@ -11,10 +11,10 @@ from wiretool.protocols.pravega.segments import (
     SegmentsBatchMerged,
     SegmentsMerged,
 )
+from wiretool.protocols.pravega.server import segments
+from wiretool.protocols.pravega.server.refusals import violation
+from wiretool.protocols.pravega.server.segments import AttributeConflict, Kind, SegmentMissing, Segments
 from wiretool.protocols.pravega.structures import MergedSegment
-from wiretool.servers.pravega import segments
-from wiretool.servers.pravega.refusals import violation
-from wiretool.servers.pravega.segments import AttributeConflict, Kind, SegmentMissing, Segments
 
 MUTANTS = Mutants()
 

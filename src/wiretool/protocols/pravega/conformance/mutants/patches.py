@@ -6,8 +6,8 @@ from typing import Any
 
 from wiretool.codec.message import Message
 from wiretool.conformance.mutants import Patcher, Replace
-from wiretool.servers.pravega import link, store, tables
-from wiretool.servers.pravega.link import StoreLink
+from wiretool.protocols.pravega.server import link, store, tables
+from wiretool.protocols.pravega.server.link import StoreLink
 
 #: What a link knows of frames: by their first four bytes, then by the phase of the appends.
 Routes = dict[bytes, dict[Any, Any]]

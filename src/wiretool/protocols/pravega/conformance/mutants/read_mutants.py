@@ -5,9 +5,9 @@ from typing import Any
 from wiretool.conformance.mutants import Mutants, Patcher, replaced
 from wiretool.protocols.pravega.failures import SegmentIsTruncated
 from wiretool.protocols.pravega.messages import SegmentRead
-from wiretool.servers.pravega import reading
-from wiretool.servers.pravega.reading import Reads
-from wiretool.servers.pravega.segments import Segments
+from wiretool.protocols.pravega.server import reading
+from wiretool.protocols.pravega.server.reading import Reads
+from wiretool.protocols.pravega.server.segments import Segments
 
 MUTANTS = Mutants()
 _NS_PER_S = 1_000_000_000

@@ -13,7 +13,7 @@ from wiretool.protocols.pravega.segments import (
     TruncateSegment,
     UpdateSegmentAttribute,
 )
-from wiretool.servers.pravega.segments import NONE_I64, BadOffset, Segments, SegmentSealed
+from wiretool.protocols.pravega.server.segments import NONE_I64, BadOffset, Segments, SegmentSealed
 
 MUTANTS = Mutants()
 _MS_PER_S = 1000

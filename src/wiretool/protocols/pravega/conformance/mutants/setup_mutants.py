@@ -6,10 +6,10 @@ from wiretool.conformance.mutants import Mutants, Patcher, replaced
 from wiretool.protocols.pravega.conformance.mutants.append_mutants import reappend
 from wiretool.protocols.pravega.conformance.mutants.patches import rereply
 from wiretool.protocols.pravega.messages import AppendSetup
-from wiretool.servers.pravega import appending
-from wiretool.servers.pravega.appending import Appending
-from wiretool.servers.pravega.refusals import violation
-from wiretool.servers.pravega.segments import NONE_I64, SegmentSealed
+from wiretool.protocols.pravega.server import appending
+from wiretool.protocols.pravega.server.appending import Appending
+from wiretool.protocols.pravega.server.refusals import violation
+from wiretool.protocols.pravega.server.segments import NONE_I64, SegmentSealed
 
 MUTANTS = Mutants()
 

@@ -14,6 +14,10 @@ from wiretool.protocols.pravega.failures import (
 )
 from wiretool.protocols.pravega.messages import ReadSegment
 from wiretool.protocols.pravega.segments import SegmentCreated
+from wiretool.protocols.pravega.server import tables
+from wiretool.protocols.pravega.server.table_replies import illegal, unsupported, violation_of
+from wiretool.protocols.pravega.server.table_segment import ANY_VERSION, NOT_EXISTS, Mismatch, TableSegment
+from wiretool.protocols.pravega.server.tables import Tables
 from wiretool.protocols.pravega.structures import NONE_I64, TableEntries
 from wiretool.protocols.pravega.tables import (
     DeleteTableSegment,
@@ -23,10 +27,6 @@ from wiretool.protocols.pravega.tables import (
     TableKeysRemoved,
     UpdateTableEntries,
 )
-from wiretool.servers.pravega import tables
-from wiretool.servers.pravega.table_replies import illegal, unsupported, violation_of
-from wiretool.servers.pravega.table_segment import ANY_VERSION, NOT_EXISTS, Mismatch, TableSegment
-from wiretool.servers.pravega.tables import Tables
 
 MUTANTS = Mutants()
 

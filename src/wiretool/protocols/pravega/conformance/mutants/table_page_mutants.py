@@ -4,10 +4,10 @@ from typing import Any
 
 from wiretool.conformance.mutants import Mutants, Patcher, replaced
 from wiretool.protocols.pravega.conformance.mutants.patches import retable
+from wiretool.protocols.pravega.server import pages, table_replies, tables
+from wiretool.protocols.pravega.server.table_segment import Delta, TableSegment
 from wiretool.protocols.pravega.structures import TableEntries
 from wiretool.protocols.pravega.tables import ReadTableEntriesDelta, TableEntriesDeltaRead
-from wiretool.servers.pravega import pages, table_replies, tables
-from wiretool.servers.pravega.table_segment import Delta, TableSegment
 
 MUTANTS = Mutants()
 _MANY = 1_000

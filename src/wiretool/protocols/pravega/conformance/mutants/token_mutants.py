@@ -18,12 +18,12 @@ from wiretool.protocols.pravega.segments import (
     SegmentDeleted,
     StorageChunksListed,
 )
+from wiretool.protocols.pravega.server import index, link, store, tokens
+from wiretool.protocols.pravega.server.index import SegmentIndex
+from wiretool.protocols.pravega.server.refusals import violation
+from wiretool.protocols.pravega.server.store import SegmentStore
+from wiretool.protocols.pravega.server.tokens import Failure, TokenChecker
 from wiretool.protocols.pravega.structures import ChunkInfo
-from wiretool.servers.pravega import index, link, store, tokens
-from wiretool.servers.pravega.index import SegmentIndex
-from wiretool.servers.pravega.refusals import violation
-from wiretool.servers.pravega.store import SegmentStore
-from wiretool.servers.pravega.tokens import Failure, TokenChecker
 
 MUTANTS = Mutants()
 

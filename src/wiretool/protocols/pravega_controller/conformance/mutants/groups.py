@@ -7,12 +7,12 @@ from typing import Any
 from wiretool.conformance.mutants import Mutant, Patcher
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
 from wiretool.protocols.pravega_controller.conformance.mutants.scopes import _answers, _fine_where, _nothing
-from wiretool.servers.pravega.controller import reader_groups, tables
-from wiretool.servers.pravega.controller.reader_groups import ReaderGroups
-from wiretool.servers.pravega.controller.refused import Refused, Why
-from wiretool.servers.pravega.controller.streams import Stream
-from wiretool.servers.pravega.controller.tables import KeyValueTables
-from wiretool.servers.pravega.controller.watermarks import WriterMarks
+from wiretool.protocols.pravega_controller.server import reader_groups, tables
+from wiretool.protocols.pravega_controller.server.reader_groups import ReaderGroups
+from wiretool.protocols.pravega_controller.server.refused import Refused, Why
+from wiretool.protocols.pravega_controller.server.streams import Stream
+from wiretool.protocols.pravega_controller.server.tables import KeyValueTables
+from wiretool.protocols.pravega_controller.server.watermarks import WriterMarks
 
 
 def _made_anew(patcher: Patcher) -> None:

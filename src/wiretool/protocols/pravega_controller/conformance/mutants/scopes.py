@@ -5,15 +5,15 @@ from typing import Any
 
 from wiretool.conformance.mutants import Mutant, Patcher
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
-from wiretool.servers.pravega.controller import context, lifecycle, reader_groups, tables
-from wiretool.servers.pravega.controller import scopes as scopes_module
-from wiretool.servers.pravega.controller.calls import streams as calls
-from wiretool.servers.pravega.controller.lifecycle import Streams
-from wiretool.servers.pravega.controller.names import MARK
-from wiretool.servers.pravega.controller.paging import Catalogue, Page
-from wiretool.servers.pravega.controller.refused import Refused, Why
-from wiretool.servers.pravega.controller.scopes import Scope, Scopes
-from wiretool.servers.pravega.controller.state import ControllerState
+from wiretool.protocols.pravega_controller.server import context, lifecycle, reader_groups, tables
+from wiretool.protocols.pravega_controller.server import scopes as scopes_module
+from wiretool.protocols.pravega_controller.server.calls import streams as calls
+from wiretool.protocols.pravega_controller.server.lifecycle import Streams
+from wiretool.protocols.pravega_controller.server.names import MARK
+from wiretool.protocols.pravega_controller.server.paging import Catalogue, Page
+from wiretool.protocols.pravega_controller.server.refused import Refused, Why
+from wiretool.protocols.pravega_controller.server.scopes import Scope, Scopes
+from wiretool.protocols.pravega_controller.server.state import ControllerState
 
 
 def _fine_where(why: Why, owner: Any, name: str) -> Callable[[Patcher], None]:
@@ -115,7 +115,7 @@ def _call(method: str, replace: Callable[[Callable[..., Any]], Callable[..., Any
     """Return a patch of what one method of the service does."""
 
     def apply(patcher: Patcher) -> None:
-        from wiretool.servers.pravega.controller import service
+        from wiretool.protocols.pravega_controller.server import service
 
         patcher.set(service, "CALLS", {**service.CALLS, method: replace(service.CALLS[method])})
 

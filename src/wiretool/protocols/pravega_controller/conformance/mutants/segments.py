@@ -6,11 +6,11 @@ from typing import Any
 from wiretool.conformance.mutants import Mutant, Patcher
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
 from wiretool.protocols.pravega_controller.conformance.mutants.scopes import _answers, _call, _nothing
-from wiretool.servers.pravega.controller import lifecycle, scaling, streams
-from wiretool.servers.pravega.controller.codes import CallFailed, Code
-from wiretool.servers.pravega.controller.lifecycle import Streams
-from wiretool.servers.pravega.controller.refused import Refused, Why
-from wiretool.servers.pravega.controller.streams import Stream
+from wiretool.protocols.pravega_controller.server import lifecycle, scaling, streams
+from wiretool.protocols.pravega_controller.server.codes import CallFailed, Code
+from wiretool.protocols.pravega_controller.server.lifecycle import Streams
+from wiretool.protocols.pravega_controller.server.refused import Refused, Why
+from wiretool.protocols.pravega_controller.server.streams import Stream
 
 _FOLLOWING = "getSegmentsImmediatelyFollowing"
 

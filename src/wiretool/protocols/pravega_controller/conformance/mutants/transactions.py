@@ -5,10 +5,10 @@ from typing import Any
 
 from wiretool.conformance.mutants import Mutant, Patcher
 from wiretool.protocols.pravega_controller.conformance.mutants.scopes import _answers
-from wiretool.servers.pravega.controller import transactions
-from wiretool.servers.pravega.controller.calls import transactions as calls
-from wiretool.servers.pravega.controller.refused import Refused, Why
-from wiretool.servers.pravega.controller.transactions import Transactions, TransactionState
+from wiretool.protocols.pravega_controller.server import transactions
+from wiretool.protocols.pravega_controller.server.calls import transactions as calls
+from wiretool.protocols.pravega_controller.server.refused import Refused, Why
+from wiretool.protocols.pravega_controller.server.transactions import Transactions, TransactionState
 
 
 def _low_bits_are_constant(answer: Any) -> None:

@@ -5,17 +5,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace as replaced
 from typing import Any
 
+from wiretool.codec.frame_buffer import Inbox
 from wiretool.conformance.mutants import Mutant, Patcher
 from wiretool.errors import DecodeError
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
-from wiretool.servers.inbox import Inbox
-from wiretool.servers.pravega.controller import link, service
-from wiretool.servers.pravega.controller.authority import Authority
-from wiretool.servers.pravega.controller.calls import segments
-from wiretool.servers.pravega.controller.codes import CallFailed, Code
-from wiretool.servers.pravega.controller.context import Context
-from wiretool.servers.pravega.controller.grpc_messages import failure_headers
-from wiretool.servers.pravega.controller.link import ControllerLink
+from wiretool.protocols.pravega_controller.server import link, service
+from wiretool.protocols.pravega_controller.server.authority import Authority
+from wiretool.protocols.pravega_controller.server.calls import segments
+from wiretool.protocols.pravega_controller.server.codes import CallFailed, Code
+from wiretool.protocols.pravega_controller.server.context import Context
+from wiretool.protocols.pravega_controller.server.grpc_messages import failure_headers
+from wiretool.protocols.pravega_controller.server.link import ControllerLink
 
 _HEADER_BYTES = 9
 _SETTINGS, _PING, _GOAWAY, _CONTINUATION = 4, 6, 7, 9

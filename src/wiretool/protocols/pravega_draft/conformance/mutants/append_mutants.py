@@ -3,6 +3,7 @@
 from typing import Any
 
 from wiretool.conformance.mutants import Mutants, Patcher, replaced
+from wiretool.protocols.pravega.server.segments import NONE_I64
 from wiretool.protocols.pravega_draft.conformance.mutants.patches import allow, rehandle, rewrite
 from wiretool.protocols.pravega_draft.messages import (
     AppendSetup,
@@ -12,11 +13,10 @@ from wiretool.protocols.pravega_draft.messages import (
     Event,
     Padding,
 )
-from wiretool.servers.pravega.segments import NONE_I64
-from wiretool.servers.pravega_draft import appends
-from wiretool.servers.pravega_draft.appends import Appends
-from wiretool.servers.pravega_draft.link import DraftLink
-from wiretool.servers.pravega_draft.mock import DraftMock
+from wiretool.protocols.pravega_draft.server import appends
+from wiretool.protocols.pravega_draft.server.appends import Appends
+from wiretool.protocols.pravega_draft.server.link import DraftLink
+from wiretool.protocols.pravega_draft.server.mock import DraftMock
 
 MUTANTS = Mutants()
 

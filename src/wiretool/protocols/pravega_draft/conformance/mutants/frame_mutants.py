@@ -7,9 +7,9 @@ from wiretool.protocols.pravega import framing as header
 from wiretool.protocols.pravega_draft.conformance.mutants.patches import rehandle
 from wiretool.protocols.pravega_draft.framing import BY_HEAD, PAYLOAD_BYTES_MAX
 from wiretool.protocols.pravega_draft.messages import DataAppended, KeepAlive, PartialMessage
-from wiretool.servers.pravega_draft import link
-from wiretool.servers.pravega_draft.appends import Appends
-from wiretool.servers.pravega_draft.link import DraftLink
+from wiretool.protocols.pravega_draft.server import link
+from wiretool.protocols.pravega_draft.server.appends import Appends
+from wiretool.protocols.pravega_draft.server.link import DraftLink
 
 MUTANTS = Mutants()
 

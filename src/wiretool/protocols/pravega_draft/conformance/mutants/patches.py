@@ -5,9 +5,9 @@ from typing import Any
 
 from wiretool.codec.message import Message
 from wiretool.conformance.mutants import Patcher, Replace
+from wiretool.protocols.pravega_draft.server import appends, link
+from wiretool.protocols.pravega_draft.server.appends import Appends
 from wiretool.protocols.pravega_draft.session import TABLE
-from wiretool.servers.pravega_draft import appends, link
-from wiretool.servers.pravega_draft.appends import Appends
 
 
 def rehandle(patcher: Patcher, cls: type[Message], replace: Replace) -> None:

@@ -3,11 +3,11 @@
 from typing import Any
 
 from wiretool.conformance.mutants import Mutants, Patcher, replaced
+from wiretool.protocols.pravega.server.segments import Segments
 from wiretool.protocols.pravega_draft.conformance.mutants.patches import rehandle
 from wiretool.protocols.pravega_draft.messages import ReadSegment, SegmentRead
-from wiretool.servers.pravega.segments import Segments
-from wiretool.servers.pravega_draft import reads
-from wiretool.servers.pravega_draft.reads import Reads
+from wiretool.protocols.pravega_draft.server import reads
+from wiretool.protocols.pravega_draft.server.reads import Reads
 
 MUTANTS = Mutants()
 

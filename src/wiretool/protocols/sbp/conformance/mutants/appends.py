@@ -10,9 +10,9 @@ from wiretool.codec.flatbuffers_writer import encode_root
 from wiretool.conformance.mutants import Mutant, Patcher
 from wiretool.protocols.sbp import tables
 from wiretool.protocols.sbp.records import RECORD_MAGIC
-from wiretool.servers.sbp import codes, range_server
-from wiretool.servers.sbp.range_server import Accepted, RangeServer
-from wiretool.servers.sbp.serving import ServerLink
+from wiretool.protocols.sbp.server import codes, range_server
+from wiretool.protocols.sbp.server.range_server import Accepted, RangeServer
+from wiretool.protocols.sbp.server.serving import ServerLink
 
 
 def _place_as(change: Callable[[RangeServer, Any, Any], Any]) -> Callable[[Patcher], None]:

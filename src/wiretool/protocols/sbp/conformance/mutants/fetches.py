@@ -7,10 +7,10 @@ import msgspec
 
 from wiretool.conformance.mutants import Mutant, Patcher
 from wiretool.protocols.sbp import tables
-from wiretool.servers.sbp import codes, range_server
-from wiretool.servers.sbp.batches import Batches
-from wiretool.servers.sbp.range_server import RangeServer
-from wiretool.servers.sbp.serving import ServerLink
+from wiretool.protocols.sbp.server import codes, range_server
+from wiretool.protocols.sbp.server.batches import Batches
+from wiretool.protocols.sbp.server.range_server import RangeServer
+from wiretool.protocols.sbp.server.serving import ServerLink
 
 
 def _fetch_as(change: Callable[[RangeServer, Any], Any]) -> Callable[[Patcher], None]:

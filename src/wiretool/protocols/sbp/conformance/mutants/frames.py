@@ -6,14 +6,14 @@ from typing import Any
 import msgspec
 
 from wiretool import limits
+from wiretool.codec.frame_buffer import Inbox
 from wiretool.conformance.mutants import Mutant, Patcher
 from wiretool.errors import DecodeError, OverLimit
 from wiretool.protocols.sbp.framing import extent
 from wiretool.protocols.sbp.messages import GOAWAY, PING, RESPONSE
-from wiretool.servers.inbox import Inbox
-from wiretool.servers.sbp import link
-from wiretool.servers.sbp.link import ID_MASK, WHOLE, Role, SbpLink
-from wiretool.servers.sbp.reading import FLAGS_AT
+from wiretool.protocols.sbp.server import link
+from wiretool.protocols.sbp.server.link import ID_MASK, WHOLE, Role, SbpLink
+from wiretool.protocols.sbp.server.reading import FLAGS_AT
 
 #: Bytes of Frame Length.
 _LENGTH_BYTES = 4

@@ -5,8 +5,8 @@ from typing import Any
 
 from wiretool.codec.flatbuffers import Table
 from wiretool.conformance.mutants import Patcher
-from wiretool.servers.sbp import placement
-from wiretool.servers.sbp.placement import PlacementDriver
+from wiretool.protocols.sbp.server import placement
+from wiretool.protocols.sbp.server.placement import PlacementDriver
 
 #: Serves one operation.
 Handler = Callable[[PlacementDriver, Any, int], Table]

@@ -9,8 +9,8 @@ from wiretool.codec.flatbuffers import Table
 from wiretool.conformance.mutants import Mutant, Patcher
 from wiretool.protocols.sbp import tables
 from wiretool.protocols.sbp.conformance.mutants.handlers import Handler, answer_otherwise, wrap_handler
-from wiretool.servers.sbp import codes, placement
-from wiretool.servers.sbp.placement import PlacementDriver, Refusal
+from wiretool.protocols.sbp.server import codes, placement
+from wiretool.protocols.sbp.server.placement import PlacementDriver, Refusal
 
 
 def _follower_leads(patcher: Patcher) -> None:

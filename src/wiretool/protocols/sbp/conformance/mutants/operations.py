@@ -8,9 +8,9 @@ import msgspec
 from wiretool.codec.flatbuffers import Table
 from wiretool.conformance.mutants import Mutant, Patcher
 from wiretool.protocols.sbp import tables
-from wiretool.servers.sbp import codes
-from wiretool.servers.sbp.link import WHOLE, Role, SbpLink
-from wiretool.servers.sbp.serving import ServerLink
+from wiretool.protocols.sbp.server import codes
+from wiretool.protocols.sbp.server.link import WHOLE, Role, SbpLink
+from wiretool.protocols.sbp.server.serving import ServerLink
 
 
 def _refuse_with(flags: int | None) -> Callable[[Patcher], None]:

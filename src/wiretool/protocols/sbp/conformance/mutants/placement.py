@@ -9,8 +9,8 @@ from wiretool.codec.flatbuffers import Table
 from wiretool.conformance.mutants import Mutant, Patcher
 from wiretool.protocols.sbp.conformance.mutants.handlers import Handler, answer_otherwise, ask_otherwise, wrap_handler
 from wiretool.protocols.sbp.messages import SEAL_RANGE
-from wiretool.servers.sbp import codes, placement
-from wiretool.servers.sbp.placement import PlacementDriver, Refusal
+from wiretool.protocols.sbp.server import codes, placement
+from wiretool.protocols.sbp.server.placement import PlacementDriver, Refusal
 
 
 def _forgiven(name: str, code: int, words: str = "") -> Callable[[Patcher], None]:

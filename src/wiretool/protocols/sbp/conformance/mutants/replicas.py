@@ -9,9 +9,9 @@ from wiretool.codec.flatbuffers import Table
 from wiretool.conformance.mutants import Mutant, Patcher
 from wiretool.protocols.sbp import tables
 from wiretool.protocols.sbp.messages import SEAL_RANGE
-from wiretool.servers.sbp import codes, range_server, serving
-from wiretool.servers.sbp.range_server import RangeServer
-from wiretool.servers.sbp.serving import ServerLink
+from wiretool.protocols.sbp.server import codes, range_server, serving
+from wiretool.protocols.sbp.server.range_server import RangeServer
+from wiretool.protocols.sbp.server.serving import ServerLink
 
 Handler = Callable[[RangeServer, Any, int], Table]
 

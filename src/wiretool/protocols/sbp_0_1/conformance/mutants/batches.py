@@ -5,6 +5,7 @@ from typing import Any
 
 from wiretool.conformance.mutants import Mutant, Patcher
 from wiretool.protocols.sbp.messages import APPEND, FETCH
+from wiretool.protocols.sbp.server.link import SbpLink
 from wiretool.protocols.sbp_0_1.conformance.mutants.handlers import (
     Handler,
     answer_otherwise,
@@ -13,11 +14,10 @@ from wiretool.protocols.sbp_0_1.conformance.mutants.handlers import (
     wrap_handler,
 )
 from wiretool.protocols.sbp_0_1.messages import S2
-from wiretool.servers.sbp.link import SbpLink
-from wiretool.servers.sbp_0_1 import codes as op
-from wiretool.servers.sbp_0_1 import dialect_s1, dialect_s2
-from wiretool.servers.sbp_0_1.asking import Ask, Reply, batches_in
-from wiretool.servers.sbp_0_1.store import BASE_OFFSET, Range, Refusal, Store
+from wiretool.protocols.sbp_0_1.server import codes as op
+from wiretool.protocols.sbp_0_1.server import dialect_s1, dialect_s2
+from wiretool.protocols.sbp_0_1.server.asking import Ask, Reply, batches_in
+from wiretool.protocols.sbp_0_1.server.store import BASE_OFFSET, Range, Refusal, Store
 
 #: The method of the store that finds batches.
 Fetch = Callable[..., list[bytes]]

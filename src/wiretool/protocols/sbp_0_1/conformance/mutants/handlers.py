@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from wiretool.conformance.mutants import Patcher
-from wiretool.servers.sbp_0_1 import dialect_s1, dialect_s2
-from wiretool.servers.sbp_0_1.asking import Ask, Reply
+from wiretool.protocols.sbp_0_1.server import dialect_s1, dialect_s2
+from wiretool.protocols.sbp_0_1.server.asking import Ask, Reply
 
 Handler = Callable[[Ask], Reply]
 #: The tables of handlers, and where each is.

@@ -13,9 +13,9 @@ from wiretool.protocols.sbp_0_1.conformance.mutants.handlers import (
     with_fields,
     wrap_handler,
 )
-from wiretool.servers.sbp_0_1 import codes as op
-from wiretool.servers.sbp_0_1.asking import Ask, Listing, Reply
-from wiretool.servers.sbp_0_1.store import Range, Refusal, Store
+from wiretool.protocols.sbp_0_1.server import codes as op
+from wiretool.protocols.sbp_0_1.server.asking import Ask, Listing, Reply
+from wiretool.protocols.sbp_0_1.server.store import Range, Refusal, Store
 
 
 def _store(name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Callable[[Patcher], None]:

@@ -5,14 +5,14 @@ from typing import Any
 
 from wiretool.conformance.mutants import Mutant, Patcher
 from wiretool.protocols.sbp.messages import SYSTEM_ERROR
+from wiretool.protocols.sbp.server.link import WHOLE, SbpLink
 from wiretool.protocols.sbp_0_1 import tables_s2
 from wiretool.protocols.sbp_0_1.conformance.mutants.handlers import answer_otherwise, with_fields, wrap_handler
 from wiretool.protocols.sbp_0_1.messages import S1
-from wiretool.servers.sbp.link import WHOLE, SbpLink
-from wiretool.servers.sbp_0_1 import codes as op
-from wiretool.servers.sbp_0_1 import dialect_s2
-from wiretool.servers.sbp_0_1.asking import Ask, Reply
-from wiretool.servers.sbp_0_1.serving import BatchLink
+from wiretool.protocols.sbp_0_1.server import codes as op
+from wiretool.protocols.sbp_0_1.server import dialect_s2
+from wiretool.protocols.sbp_0_1.server.asking import Ask, Reply
+from wiretool.protocols.sbp_0_1.server.serving import BatchLink
 
 
 def _refuse_in_s1(patcher: Patcher) -> None:

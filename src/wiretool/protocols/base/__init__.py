@@ -1,0 +1,1 @@
+"""The interface of protocols to the engines, the registry, and the recognition of connections."""

@@ -1,0 +1,1 @@
+"""The replay part of Offramp: adapter, preparation and known differences."""

@@ -1,0 +1,1 @@
+"""The replay part of Pravega: adapter, preparation and known differences."""

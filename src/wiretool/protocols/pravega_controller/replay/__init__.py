@@ -1,0 +1,1 @@
+"""The replay part of Pravega's controller: adapter, preparation and known differences."""

@@ -1,0 +1,1 @@
+"""The replay part of Pravega's draft of 2017: adapter, preparation and known differences."""

@@ -1,0 +1,1 @@
+"""The load part of SBP: the users that Locust runs, and the blocking clients behind them."""

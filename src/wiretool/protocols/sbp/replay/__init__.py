@@ -1,0 +1,1 @@
+"""The replay part of SBP: adapter, preparation and known differences."""

@@ -1,0 +1,1 @@
+"""The load part of SBP v0.1: the users that Locust runs, and the blocking clients behind them."""

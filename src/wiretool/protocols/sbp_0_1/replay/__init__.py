@@ -1,0 +1,1 @@
+"""The replay part of SBP v0.1: adapter, preparation and known differences."""

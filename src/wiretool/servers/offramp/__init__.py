@@ -1,5 +1,0 @@
-"""A mock Offramp v2 server: roads in memory, streams whose consumers share partitions, events over WebSocket."""
-
-from wiretool.servers.offramp.mock import OfframpMock
-
-__all__ = ["OfframpMock"]

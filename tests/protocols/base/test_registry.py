@@ -1,0 +1,81 @@
+"""Every protocol by name and port."""
+
+import signal
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from wiretool.codec.message import Message
+from wiretool.errors import UsageError
+from wiretool.protocols.base import registry
+from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.registry import PROTOCOLS, expected_on, load_part, owner_of, protocol_named, server_ports
+
+
+def names(protocols: tuple[Protocol, ...]) -> list[str]:
+    return [protocol.name for protocol in protocols]
+
+
+@pytest.mark.parametrize(
+    ("port", "expected"),
+    [
+        (12345, ["pravega", "pravega-draft"]),
+        (12346, ["pravega"]),
+        (10911, ["sbp", "sbp-0.1"]),
+        (12378, ["sbp", "sbp-0.1"]),
+        (8080, ["offramp"]),
+        (9090, ["pravega-controller"]),
+        (80, []),
+    ],
+)
+def test_what_is_expected_on_a_port_newest_first(port: int, expected: list[str]) -> None:
+    assert names(expected_on(port)) == expected
+    assert (port in server_ports()) == bool(expected)
+
+
+def test_a_protocol_by_its_name() -> None:
+    assert [protocol_named(name).name for name in PROTOCOLS] == list(PROTOCOLS)
+    with pytest.raises(UsageError, match=r"no protocol is called 'pravga' \(did you mean pravega\?\); there are"):
+        protocol_named("pravga")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=PROTOCOLS)
+def test_what_a_protocol_declares_is_its_own(protocol: Protocol) -> None:
+    assert protocol.messages
+    assert protocol.title
+    for cls in protocol.messages:
+        assert issubclass(cls, Message)
+        assert owner_of(cls) is not None
+        assert cls.__doc__, f"{cls.__name__} says nothing of itself"
+
+
+def test_of_two_that_declare_a_class_the_first_owns_it() -> None:
+    for cls in {cls for protocol in PROTOCOLS.values() for cls in protocol.messages}:
+        assert owner_of(cls) is next(protocol for protocol in PROTOCOLS.values() if cls in protocol.messages)
+    assert owner_of(Message) is None
+
+
+def test_only_what_is_spoken_is_loaded() -> None:
+    program = (
+        "import sys; from wiretool.protocols.base.registry import expected_on, server_ports;"
+        "expected_on(8080); server_ports(); print(*sys.modules)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert "wiretool.protocols.offramp" in loaded
+    assert not {"wiretool.protocols.pravega", "wiretool.protocols.sbp", "numpy"} & set(loaded)
+
+
+def test_ctrl_c_waits_for_the_end_of_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    imported: list[str] = []
+
+    def interrupted(name: str) -> ModuleType:
+        signal.raise_signal(signal.SIGINT)
+        imported.append(name)
+        return sys
+
+    monkeypatch.setattr(registry, "import_module", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        load_part("any.part")
+    assert imported == ["wiretool.protocols.any.part"]
