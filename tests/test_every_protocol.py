@@ -21,7 +21,8 @@ from wiretool.codec.json_text import json_text
 from wiretool.codec.message import Side
 from wiretool.dissect import Dissector
 from wiretool.errors import DecodeError
-from wiretool.protocols.base.conversation import Conversation, Protocol, Reading
+from wiretool.protocols.base.conversation import Conversation, Reading
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.offramp import events
 from wiretool.protocols.offramp.messages import ConnectionEvent

@@ -22,7 +22,6 @@ PARTS: dict[str, set[str]] = {
 #: Modules of engines that still know protocols by name, until all is registered.
 BY_NAME = {
     "wiretool.commands.bench_controller",
-    "wiretool.commands.serving",
     "wiretool.faults.adapters",
     "wiretool.faults.places",
     "wiretool.load",
@@ -32,8 +31,6 @@ BY_NAME = {
     "wiretool.load.streams",
     "wiretool.load.users.ordered",
     "wiretool.replay.adapters",
-    "wiretool.server.choose",
-    "wiretool.server.options",
     "wiretool.sinks.arrow.events",
 }
 

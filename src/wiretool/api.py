@@ -6,7 +6,8 @@ from typing import Any
 from wiretool.codec.framing import Splitter
 from wiretool.codec.message import Message, Side
 from wiretool.errors import DecodeError, EncodeError, Truncated, UsageError
-from wiretool.protocols.base.conversation import Protocol, Reading
+from wiretool.protocols.base.conversation import Reading
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.registry import owner_of, protocol_named
 
 

@@ -72,6 +72,8 @@ class Guarded(TyperGroup):
             raise typer.Exit(0) from err
         except KeyboardInterrupt as err:
             raise typer.Exit(_stopped(err)) from err
+        finally:
+            _report_broken_plugins()
 
 
 app = typer.Typer(
@@ -115,6 +117,15 @@ def main() -> None:
         traceback.print_exc()
         print(f"wiretool: this is a bug in wiretool; please report it with the lines above: {ISSUES}", file=sys.stderr)
         sys.exit(EXIT_DEFECT)
+
+
+def _report_broken_plugins() -> None:
+    """Report each plugin that could not be loaded in a line, where the command has looked for protocols at all."""
+    registry = sys.modules.get("wiretool.protocols.base.registry")
+    for why in registry.broken_plugins() if registry is not None else ():
+        from wiretool.sinks.stderr import report
+
+        report(f"wiretool: warning: {why}")
 
 
 def _refused(err: WiretoolError) -> int:

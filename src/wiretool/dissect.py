@@ -18,7 +18,7 @@ from wiretool.ended_watch import EndedWatch
 from wiretool.errors import CaptureError, DecodeError
 from wiretool.ledger import ConnectionAccount, Ledger
 from wiretool.memory_budget import MemoryBudget
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.recognise import protocol_of_start
 from wiretool.protocols.base.registry import PROTOCOLS, expected_on, protocol_named, server_ports
 from wiretool.records import Record

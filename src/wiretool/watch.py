@@ -11,7 +11,8 @@ from wiretool.ended_watch import EndedWatch, finding_record
 from wiretool.foreign_bytes import ForeignBytes
 from wiretool.ledger import ConnectionAccount
 from wiretool.memory_budget import MemoryBudget
-from wiretool.protocols.base.conversation import Conversation, Protocol, let_go
+from wiretool.protocols.base.conversation import Conversation, let_go
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.recognise import Chunk, Verdict, recognise
 from wiretool.records import Record
 from wiretool.stretches import Stretches

@@ -6,7 +6,7 @@ import pytest
 
 from wiretool.codec.message import Message
 from wiretool.errors import UsageError
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.sinks.explain import messages_called, names_of
 from wiretool.sinks.text.explain import as_json, name_of, overview, page

@@ -37,7 +37,7 @@ FRAGILE = """
 import os, socket, sys, threading
 sys.path.insert(0, sys.argv[2])
 host, port = sys.argv[1].split(":")
-from wiretool.server.choose import mock_for
+from wiretool.server.part import mock_for
 from wiretool.server.mock import Send
 from wiretool.server.options import MockOptions
 mock, lock, ends = mock_for("pravega-draft", MockOptions()), threading.Lock(), {}

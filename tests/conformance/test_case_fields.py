@@ -25,7 +25,7 @@ from wiretool.conformance.case import (
 )
 from wiretool.conformance.registry import conformance_of
 from wiretool.conformance.values import Subset
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.registry import PROTOCOLS as REGISTERED
 from wiretool.protocols.sbp.forms import form_of
 from wiretool.protocols.sbp.messages import SbpFrame

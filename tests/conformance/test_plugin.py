@@ -13,7 +13,7 @@ from wiretool.cli import app
 from wiretool.conformance.registry import conformance_of
 from wiretool.errors import UsageError
 from wiretool.protocols.base import registry
-from wiretool.protocols.base.ports import PORTS
+from wiretool.protocols.base.registry import Registered
 
 BARE = "plugin-bare"
 
@@ -21,13 +21,13 @@ BARE = "plugin-bare"
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Register the protocol, and one without cases, for the time of a test."""
-    others = {plugin.NAME: plugin.PROTOCOL, BARE: replace(plugin.PROTOCOL, name=BARE, conformance="")}
-
-    load = registry._loaded
-    monkeypatch.setattr(registry, "PORTS", {**PORTS, plugin.NAME: (plugin.PORT,), BARE: ()})
-    monkeypatch.setattr(registry, "_loaded", lambda name: others.get(name) or load(name))
+    others = {plugin.NAME: plugin.PROTOCOL, BARE: replace(plugin.PROTOCOL, name=BARE, ports=(), conformance="")}
+    added = Registered({**registry.registered().protocols, **others})
+    monkeypatch.setattr(registry, "registered", lambda: added)
+    registry.expected_on.cache_clear()
     yield
     conformance_of.cache_clear()
+    registry.expected_on.cache_clear()
 
 
 def conform(*words: str) -> tuple[int, dict[str, str]]:

@@ -12,9 +12,9 @@ from wiretool.dissect import Source, read
 from wiretool.protocols.base.conversation import Reading, let_go
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
-from wiretool.server.choose import mock_for
 from wiretool.server.mock import Action, Close, Mock, Send
 from wiretool.server.options import MockOptions
+from wiretool.server.part import mock_for
 
 
 @dataclass

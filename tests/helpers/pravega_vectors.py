@@ -9,7 +9,8 @@ from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Message, Side
 from wiretool.errors import DecodeError, ProtocolViolation
 from wiretool.protocols import pravega, pravega_draft
-from wiretool.protocols.base.conversation import Conversation, Protocol, Reading
+from wiretool.protocols.base.conversation import Conversation, Reading
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.pravega import framing
 from wiretool.protocols.pravega.appends import Appends, event_frame
 from wiretool.protocols.pravega.commands import enum_name
@@ -22,6 +23,7 @@ from wiretool.protocols.pravega.messages import (
     Padding,
     SetupAppend,
 )
+from wiretool.protocols.pravega_draft import messages as draft_messages
 
 PROTOCOLS: Mapping[str, Protocol] = {"pravega": pravega.PROTOCOL, "pravega-draft": pravega_draft.PROTOCOL}
 #: What a vector calls a message: its type and its fields.
@@ -165,9 +167,9 @@ class _DraftData:
     def add(self, reading: Reading) -> bytes:
         """The bytes that the frame completes."""
         message = reading.fields
-        if isinstance(message, pravega_draft.messages.Event):
+        if isinstance(message, draft_messages.Event):
             self._stored += event_frame(message.data)
-        elif isinstance(message, pravega_draft.messages.PartialMessage):
+        elif isinstance(message, draft_messages.PartialMessage):
             self._cut += message.data
             if message.part == "END":
                 self._stored, self._cut = self._stored + self._cut, b""

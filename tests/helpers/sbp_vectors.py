@@ -17,7 +17,8 @@ from wiretool.codec.flatbuffers_writer import encode_root
 from wiretool.codec.message import Side
 from wiretool.errors import DecodeError
 from wiretool.protocols import sbp, sbp_0_1
-from wiretool.protocols.base.conversation import Conversation, Protocol, Reading
+from wiretool.protocols.base.conversation import Conversation, Reading
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.sbp import records
 from wiretool.protocols.sbp.framing import encode_frame, read_frame
 from wiretool.protocols.sbp.messages import Schema

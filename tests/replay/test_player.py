@@ -21,9 +21,9 @@ from wiretool.replay.player import LINGER_NS, STOPPED_EARLY, Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import NOT_ASKED, Hear, Leave, Part, Say, Script, script_of, span_ns
 from wiretool.replay.values import Values
-from wiretool.server.choose import mock_for
 from wiretool.server.mock import Action, Close, Mock, Send
 from wiretool.server.options import MockOptions
+from wiretool.server.part import mock_for
 from wiretool.sessions.dialogues import Dialogue, Recording
 
 WRITE = Path(__file__).parent.parent.parent / "captures" / "pravega" / "write.pcap"

@@ -3,8 +3,8 @@
 import pytest
 
 from wiretool.codec.frame_buffer import Inbox
-from wiretool.server.choose import mock_for
 from wiretool.server.options import MockOptions
+from wiretool.server.part import mock_for
 
 #: The beginning of a frame of 16 MiB, by protocol; offramp's is that of a handshake.
 BEGINNINGS = {

@@ -7,9 +7,9 @@ import pytest
 from wiretool import limits
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.pravega.messages import AppendBlock, Hello, SetupAppend
-from wiretool.server.choose import mock_for
 from wiretool.server.mock import Close, Mock, Send
 from wiretool.server.options import MockOptions
+from wiretool.server.part import mock_for
 
 HELLO = PROTOCOLS["pravega"].encode(Hello(high_version=17, low_version=5), "client")
 #: The beginnings of frames of 60,000 bytes, by protocol.

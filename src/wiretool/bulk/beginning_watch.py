@@ -7,7 +7,8 @@ from wiretool.bulk.lent_watch import LentWatch
 from wiretool.capture.items import Data
 from wiretool.codec.framing import Mark
 from wiretool.codec.message import Side
-from wiretool.protocols.base.conversation import Conversation, Protocol
+from wiretool.protocols.base.conversation import Conversation
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.recognise import Verdict, protocol_of_start
 from wiretool.watch import SIDES
 

@@ -9,7 +9,7 @@ from wiretool.bulk.starts import Start, can_recognise, find_starts
 from wiretool.bulk.watch import BulkWatch
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.codec.columns import Flags
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.watch import SIDES
 
 

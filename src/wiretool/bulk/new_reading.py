@@ -21,9 +21,9 @@ from wiretool.codec.message import Side
 from wiretool.codec.resync import RIVAL_FRAMES
 from wiretool.dissect import Connections
 from wiretool.ledger import ConnectionAccount
-from wiretool.protocols.base.columns import NewFrames, ProtocolColumns
-from wiretool.protocols.base.columns_parts import columns_of
-from wiretool.protocols.base.conversation import Conversation, Protocol
+from wiretool.protocols.base.columns import NewFrames, ProtocolColumns, columns_of
+from wiretool.protocols.base.conversation import Conversation
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.recognise import are_refused
 from wiretool.watch import SIDES
 
@@ -43,7 +43,7 @@ def read_new_connections(
     plain = new.plain
     is_left = np.ones(len(plain.connections), np.bool_)
     for protocol, is_middle, members in _by_protocol(plain, connections):
-        columns, indices = columns_of(protocol.name), np.array(members, np.int64)
+        columns, indices = columns_of(protocol), np.array(members, np.int64)
         found = None if columns is None else _find_frames(columns, new, indices, pace)
         if columns is None or found is None:
             continue
@@ -109,7 +109,7 @@ def _expected_in_middle(
     """
     if not expected:
         return None
-    first, columns = expected[0], columns_of(expected[0].name)
+    first, columns = expected[0], columns_of(expected[0])
     if columns is None or not columns.middle_header_bytes:
         return None
     names = tuple(each.name for each in expected[1:])

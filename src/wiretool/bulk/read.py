@@ -39,7 +39,7 @@ from wiretool.codec.columns import Flags
 from wiretool.dissect import Connections, Source, note_text, paths_of
 from wiretool.errors import CaptureError
 from wiretool.ledger import ConnectionAccount, Ledger
-from wiretool.protocols.base.columns_parts import columns_of
+from wiretool.protocols.base.columns import columns_of
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.registry import protocol_named
 
@@ -389,7 +389,7 @@ class BulkDissector:
             return isinstance(watch, BulkWatch) and watch.is_single
         ports = _ports_of(key)
         expected = self._connections.expected_on(*ports) or self._connections.expected_on(*ports[::-1])
-        return bool(expected) and all(columns_of(protocol.name) is None for protocol in expected)
+        return bool(expected) and all(columns_of(protocol) is None for protocol in expected)
 
     def _is_start(self, key: bytes, side: Side, data: bytes) -> bool:
         """Return whether a first payload, or some first ones, prove a protocol whose connections are read together."""
@@ -397,13 +397,13 @@ class BulkDissector:
         if can_recognise(self._connections.expected_on(*ports)):
             return True
         protocol = self._connections.protocol_of_start(*ports, side, data)
-        return protocol is not None and columns_of(protocol.name) is not None
+        return protocol is not None and columns_of(protocol) is not None
 
     def _is_expected(self, key: bytes) -> bool:
         """Return whether a protocol with columns is expected on the ports of a connection, by its client's flow."""
         ports = int.from_bytes(key[-4:-2], "big"), int.from_bytes(key[-2:], "big")
         expected = self._connections.expected_on(*ports)
-        return bool(expected) and columns_of(expected[0].name) is not None
+        return bool(expected) and columns_of(expected[0]) is not None
 
     def _note(self, connection: Connection, text: str) -> None:
         note = note_text(connection, text, has_number=self._flows.counts_connections)

@@ -13,9 +13,9 @@ from wiretool.bulk.watch import BulkWatch
 from wiretool.capture.items import Data
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.codec.columns import Flags, Integers, begins_of
-from wiretool.protocols.base.columns import UNSURE, Frames, ProtocolColumns, Weights
-from wiretool.protocols.base.columns_parts import columns_of
-from wiretool.protocols.base.conversation import Conversation, Protocol
+from wiretool.protocols.base.columns import UNSURE, Frames, ProtocolColumns, Weights, columns_of
+from wiretool.protocols.base.conversation import Conversation
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.recognise import POINTS_SURE, is_never_foreign
 
 #: Segments of a connection that are looked at: first so many, which are enough as a rule, then more.
@@ -81,7 +81,7 @@ class _Evidence(NamedTuple):
 
 def can_recognise(expected: Sequence[Protocol]) -> bool:
     """Return whether connections on which these protocols are expected can be recognised here."""
-    columns = [columns_of(protocol.name) for protocol in expected]
+    columns = [columns_of(protocol) for protocol in expected]
     return bool(columns) and all(each is not None and each.can_weigh for each in columns)
 
 
@@ -108,7 +108,7 @@ def _find_within(
     """Add the starts that the first segments of each connection decide, so many at most; return those with more."""
     indices = list(watches)
     chunks, counts = _first_chunks(most, plain, indices, [watch.held_items for watch in watches.values()])
-    found = [_weigh(columns, each, chunks) for each in expected if (columns := columns_of(each.name)) is not None]
+    found = [_weigh(columns, each, chunks) for each in expected if (columns := columns_of(each)) is not None]
     is_open = _cannot_be_foreign(chunks, len(indices))
     held, look_at = np.zeros(len(indices), np.int64), np.array([watch.look_at for watch in watches.values()])
     for step in range(most):

@@ -15,9 +15,9 @@ from wiretool.capture.runs import Run
 from wiretool.codec.framing import Piece
 from wiretool.ended_watch import EndedWatch
 from wiretool.ledger import ConnectionAccount
-from wiretool.protocols.base.columns import BulkConversation, ProtocolColumns
-from wiretool.protocols.base.columns_parts import bulk_of
-from wiretool.protocols.base.conversation import Conversation, Protocol
+from wiretool.protocols.base.columns import BulkConversation, ProtocolColumns, bulk_of
+from wiretool.protocols.base.conversation import Conversation
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.recognise import Chunk, verdict_in_step
 from wiretool.records import Record
 from wiretool.watch import SIDES
@@ -149,7 +149,7 @@ class BulkWatch(BeginningWatch):
     def _speak(self, protocol: Protocol, trial: Conversation | None, conversation: Conversation | None = None) -> None:
         super()._speak(protocol, trial, conversation)
         assert self._conversation is not None
-        self._bulk = bulk_of(protocol.name, self._conversation)
+        self._bulk = bulk_of(protocol, self._conversation)
 
     def may_pass(self, sizes: Sequence[int]) -> bool:
         """Return whether both sides, of which so many bytes come, are in step.

@@ -19,7 +19,7 @@ from wiretool.units import DURATION, SHARE
 
 if TYPE_CHECKING:
     from wiretool.ledger import Ledger
-    from wiretool.protocols.base.conversation import Protocol
+    from wiretool.protocols.base.protocol import Protocol
 
 
 class Format(StrEnum):

@@ -139,8 +139,8 @@ def hint_for(names: Collection[str]) -> str:
 
 def doors_of(recording: "Recording", manner: "Manner") -> list[str]:
     """What an address of a server of the protocol may be called: the protocol, or a door of such a server."""
-    from wiretool.server.choose import mock_for
     from wiretool.server.options import MockOptions
+    from wiretool.server.part import mock_for
 
     name = manner.protocol.name
     mock = mock_for(manner.server, manner.mock_options(recording, MockOptions()))

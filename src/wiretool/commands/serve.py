@@ -92,8 +92,8 @@ def serve(
         size_from,
     )
     from wiretool.net.serving import run
-    from wiretool.server.choose import mock_for
     from wiretool.server.options import RATE_MAX, MockOptions
+    from wiretool.server.part import mock_for
     from wiretool.units import RATE
 
     options = MockOptions(
@@ -107,7 +107,7 @@ def serve(
         advertise=advertised(advertise),
         auth=credentials(auth),
         roads=road,
-        feed=feed_from(feed),
+        feed=feed_from(protocol, feed),
         rate=RATE.parse(rate, "--rate", most=RATE_MAX),
     )
     with mutated(protocol, mutant):

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wiretool import limits
 from wiretool.commands.options import lines_of, tell
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from wiretool.net.serving import Plan
     from wiretool.net.station import Station
     from wiretool.net.tap import Tap
-    from wiretool.protocols.offramp.server.feed import FeedMessage
     from wiretool.server.mock import Mock
     from wiretool.server.options import MockOptions
     from wiretool.sinks.pcapng import Recording
@@ -95,14 +94,14 @@ def in_setup(protocol: str, setup: str, options: "MockOptions") -> "MockOptions"
         return options
     from wiretool.conformance.registry import conformance_of
     from wiretool.conformance.selection import check_setup, setup_named
-    from wiretool.server.options import SPELLED, MockOptions
+    from wiretool.server.options import MockOptions, spelling
 
     part, name = conformance_of(protocol), setup_named(setup)
     check_setup(part, name)
     changes = part.variants.get(name, {})
     for each in changes:
         if getattr(options, each) != getattr(MockOptions(), each):
-            raise UsageError(f"--setup and --{SPELLED.get(each, each).replace('_', '-')}: expected one of them")
+            raise UsageError(f"--setup and {spelling(each)}: expected one of them")
     return replace(options, **changes)
 
 
@@ -285,15 +284,18 @@ def credentials(text: str) -> tuple[str, str] | None:
     return user, password
 
 
-def feed_from(path: Path | None) -> "tuple[FeedMessage, ...]":
-    """Return the messages in a file; InputError names the line that is none."""
-    from wiretool.protocols.offramp.server.feed import read_feed
+def feed_from(protocol: str, path: Path | None) -> tuple[Any, ...]:
+    """Return the messages in a file for a mock; InputError names the line that is none."""
+    from wiretool.server.part import server_part
 
     if path is None:
         return ()
+    part = server_part(protocol)
+    if part is None or part.read_feed is None:
+        return (path,)  # `mock_for` refuses the option
     lines = list(lines_of(str(path)))
     try:
-        return tuple(read_feed(lines))
+        return tuple(part.read_feed(lines))
     except InputError as err:
         raise InputError(f"--feed {path}: {err}") from err
 

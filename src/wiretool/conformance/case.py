@@ -16,7 +16,7 @@ from wiretool.conformance.levels import Level as Level
 from wiretool.conformance.levels import Verdict as Verdict
 from wiretool.conformance.rules import Rule
 from wiretool.conformance.values import Bindings, Value, described
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.registry import protocol_named
 
 #: The label of the connection that a step is on where it names none.

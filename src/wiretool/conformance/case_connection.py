@@ -10,8 +10,9 @@ from wiretool.codec.message import Message, Side
 from wiretool.conformance.case import Incoming
 from wiretool.conformance.endings import end_words
 from wiretool.errors import EncodeError
-from wiretool.protocols.base.conversation import Protocol, let_go
+from wiretool.protocols.base.conversation import let_go
 from wiretool.protocols.base.encoder import SentMessage
+from wiretool.protocols.base.protocol import Protocol
 
 
 class CaseConnection:

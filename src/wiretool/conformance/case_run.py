@@ -28,7 +28,7 @@ from wiretool.conformance.outcomes import find_outcome
 from wiretool.conformance.results import CaseResult, Event
 from wiretool.conformance.values import Bindings, resolved
 from wiretool.net import caller
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 
 NS_PER_S = 1_000_000_000
 #: After the last step: how long another message would be one too many.

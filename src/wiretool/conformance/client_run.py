@@ -20,8 +20,8 @@ from wiretool.net.client_host import ClientEnd, run_client
 from wiretool.processes import exit_words
 from wiretool.protocols.base.recognise import Chunk, weigh
 from wiretool.protocols.base.registry import PROTOCOLS
-from wiretool.server.choose import mock_for
 from wiretool.server.options import MockOptions
+from wiretool.server.part import mock_for
 from wiretool.sessions.dialogues import Recording
 from wiretool.sinks.output import open_output
 from wiretool.sinks.pcapng import Address

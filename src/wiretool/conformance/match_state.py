@@ -8,7 +8,7 @@ from wiretool.conformance.observed import Closing, Item, Missing, Observed, Obse
 from wiretool.conformance.sighting import NotShown, Undecided
 from wiretool.conformance.traffic_index import TrafficIndex
 from wiretool.conformance.values import Bindings, first_difference
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 
 
 @dataclass(slots=True)

@@ -9,9 +9,9 @@ from wiretool.conformance.case import Case, Conformance
 from wiretool.conformance.in_memory import START_NS, InMemory
 from wiretool.conformance.results import CaseResult, RunResult
 from wiretool.conformance.run import ConformanceCaller
-from wiretool.server.choose import mock_for
 from wiretool.server.mock import Mock
 from wiretool.server.options import MockOptions
+from wiretool.server.part import mock_for
 from wiretool.sinks.pcapng import Recording
 
 BUILT_IN = "built-in mock"

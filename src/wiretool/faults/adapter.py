@@ -21,7 +21,8 @@ from wiretool.faults.places import (
     with_value,
 )
 from wiretool.faults.remnants import Piece
-from wiretool.protocols.base.conversation import Conversation, Protocol
+from wiretool.protocols.base.conversation import Conversation
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.records import Record
 
 #: Who sends a message, and its name in a record.

@@ -25,7 +25,7 @@ from wiretool.faults.live import LiveWatch
 from wiretool.faults.rule import Rule
 from wiretool.faults.standing import Standing
 from wiretool.memory_budget import MemoryBudget
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.records import Record
 from wiretool.where.history import History
 

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from wiretool.capture.items import Connection, Data, End, Item
 from wiretool.codec.message import Side
 from wiretool.ledger import ConnectionAccount
-from wiretool.protocols.base.conversation import Conversation, Protocol
+from wiretool.protocols.base.conversation import Conversation
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.records import Record
 from wiretool.watch import Watch
 

@@ -26,7 +26,7 @@ from wiretool.faults.actions import (
 )
 from wiretool.faults.adapters import Dialect, Kind, dialect_of
 from wiretool.faults.reach import UNDECLARED, known_of, may_hold
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.where.fields import names_for
 from wiretool.where.history import History
 from wiretool.where.judge import Judge, judge_of

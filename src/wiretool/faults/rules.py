@@ -13,7 +13,7 @@ from wiretool.faults.rule import Rule as Rule
 from wiretool.faults.rule import When, make_rule
 from wiretool.faults.tables import KeyedError, parts_of_table
 from wiretool.faults.words import Parts, parts_of
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.registry import protocol_named
 from wiretool.where.tokens import wrong
 

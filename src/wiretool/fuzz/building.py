@@ -9,8 +9,8 @@ from wiretool.codec.message import Issued, Position
 from wiretool.faults.adapter import Dialect, Form, Kind
 from wiretool.faults.places import Pattern, values_at
 from wiretool.fuzz.sequence import Connect, Finish, FuzzSequence, IssuedValue, Pause, Reset, Sending, Step
-from wiretool.protocols.base.conversation import Protocol
 from wiretool.protocols.base.exchanges import value_in
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.records import Record
 
 NS_PER_S = 1_000_000_000

@@ -9,7 +9,7 @@ import msgspec
 from wiretool.fuzz.sequence import Sending, Step
 from wiretool.fuzz.serial import record_of
 from wiretool.fuzz.step_cache import StepCache
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 
 #: The highest number of a stream (RFC 9113 §5.1.1).
 STREAM_MAX = 2**31 - 1

@@ -15,7 +15,7 @@ from wiretool.faults.adapters import dialect_of
 from wiretool.fuzz.building import Began, Event, Left, Seen, SentBytes, sequence_from
 from wiretool.fuzz.connection import FuzzConnection
 from wiretool.fuzz.sequence import FuzzSequence
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 
 #: The part of names that each run on a server replaces by its own; of letters that no protocol uses so.
 TOKEN = "zq7k"

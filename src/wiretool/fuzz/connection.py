@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from wiretool.codec.framing import Piece, Splitter
 from wiretool.codec.message import Side
 from wiretool.errors import DecodeError, ProtocolViolation
-from wiretool.protocols.base.conversation import Conversation, Protocol, Reading, let_go
+from wiretool.protocols.base.conversation import Conversation, Reading, let_go
 from wiretool.protocols.base.exchanges import value_in
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.records import Record
 
 

@@ -15,7 +15,7 @@ from wiretool.fuzz.oracles import (
     WRONG_ANSWER,
     Bucket,
 )
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 
 JSON_FILE = "finding.json"
 _NUMBERED = re.compile(r"([0-9]{3,9})-.+")

@@ -32,7 +32,7 @@ from wiretool.fuzz.sequence import (
 )
 from wiretool.fuzz.serial import sequence_form
 from wiretool.fuzz.target import Target
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.sinks.output import open_output
 from wiretool.sinks.pcapng import Recording
 

@@ -12,7 +12,7 @@ from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.shrink import Shrinker
 from wiretool.fuzz.target import Target
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 
 #: Runs on a fresh server by which a finding is confirmed.
 CONFIRMATIONS = 3

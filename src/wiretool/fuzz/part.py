@@ -5,14 +5,12 @@ This is the interface module of the engine: `protocols/NAME/fuzz.py` declares a 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
 from typing import NamedTuple, TypeVar
 
 from wiretool.codec.message import Message, Side
 from wiretool.fuzz.call_streams import CallStreams
 from wiretool.fuzz.mutations.base import Mutation
+from wiretool.protocols.base.registry import protocol_named
 
 _Phase = TypeVar("_Phase", bound=str)
 
@@ -52,11 +50,7 @@ class FuzzPart:
     allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-@cache
 def fuzz_part_of(protocol: str) -> FuzzPart:
     """Return the part of a protocol; an empty one where it declares none."""
-    module = f"wiretool.protocols.{protocol.replace('-', '_').replace('.', '_')}.fuzz"
-    if find_spec(module) is None:
-        return FuzzPart()
-    part: FuzzPart = import_module(module).FUZZ
-    return part
+    part: FuzzPart | None = protocol_named(protocol).part("fuzz")
+    return FuzzPart() if part is None else part

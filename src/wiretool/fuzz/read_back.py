@@ -7,7 +7,7 @@ from wiretool.consistency.model import Anomaly, Consistency, Question, ReadTalk
 from wiretool.errors import EncodeError
 from wiretool.fuzz.connection import FuzzConnection, Received
 from wiretool.net import caller
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.records import Record
 
 NS_PER_S = 1_000_000_000

@@ -16,7 +16,7 @@ from wiretool.fuzz.building import issued_values
 from wiretool.fuzz.rewriting import Rewriter, form_of
 from wiretool.fuzz.sequence import IssuedValue, Sending, SetField, Step
 from wiretool.fuzz.serial import record_of
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.records import Record
 
 #: A kind of object, and the value that names it: a text, or a number of the server.

@@ -7,7 +7,7 @@ from wiretool.codec.message import Side
 from wiretool.faults.adapters import dialect_of
 from wiretool.fuzz.building import Began, Event, Left, Seen, SentBytes, sequence_from
 from wiretool.fuzz.sequence import FuzzSequence, Sending
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.replay.adapter import Manner
 from wiretool.sessions.dialogues import Ended, Opened, Recording
 from wiretool.sessions.dialogues import Event as RecordedEvent

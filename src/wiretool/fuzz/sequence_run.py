@@ -12,7 +12,7 @@ from wiretool.fuzz.read_back import Follower, ReadBack
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import Connect, Finish, FuzzSequence, Pause, Reset, Sending, Step
 from wiretool.net import caller
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.records import Record
 from wiretool.replay.values import Values
 

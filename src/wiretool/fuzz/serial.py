@@ -25,7 +25,8 @@ from wiretool.fuzz.sequence import (
     Splice,
     Step,
 )
-from wiretool.protocols.base.conversation import Protocol, let_go
+from wiretool.protocols.base.conversation import let_go
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.records import Record
 
 

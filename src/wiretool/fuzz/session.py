@@ -31,12 +31,12 @@ from wiretool.fuzz.sequence import CAPTURE_SETUP, FuzzSequence
 from wiretool.fuzz.table_seeds import table_sequences
 from wiretool.fuzz.target import InMemoryTarget, Target
 from wiretool.fuzz.vector_seeds import Vector, vector_sequences
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.replay.adapters import manners
 from wiretool.replay.recording import recording_of
-from wiretool.server.choose import mock_for
 from wiretool.server.mock import Mock
 from wiretool.server.options import MockOptions
+from wiretool.server.part import mock_for
 
 #: Seeds with more bytes are left to captures of large events.
 SEED_BYTES_MAX = 64 * 1024

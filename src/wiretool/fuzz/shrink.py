@@ -7,7 +7,7 @@ from dataclasses import replace
 from wiretool.errors import EncodeError
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import Edit, FuzzSequence, Sending, Splice, Step
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 
 #: Runs, and seconds, that the shrinking of one sequence may take.
 TRIES_MAX, SECONDS_MAX = 400, 20.0

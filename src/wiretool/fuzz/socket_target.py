@@ -28,7 +28,7 @@ from wiretool.net.addresses import Address, is_loopback
 from wiretool.net.calling import Stage, call
 from wiretool.net.reach import check_reachable, is_reachable_within, why_unreachable
 from wiretool.net.server_process import ServerProcess, free_address
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.sinks.pcapng import Recording
 
 #: How long a server may take to end a connection that the client has finished.

@@ -20,7 +20,7 @@ from wiretool.fuzz.connection import FuzzConnection
 from wiretool.fuzz.mutations.order import endpoint_of
 from wiretool.fuzz.part import SessionTable
 from wiretool.fuzz.sequence import Connect, FuzzSequence, Sending, Step
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 
 #: The part of names that is a case's own; all have one length, so that names can be exchanged in the bytes.
 _NAME = re.compile(rb"%s[0-9a-z]{2}" % TOKEN.encode())

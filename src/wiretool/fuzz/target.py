@@ -20,7 +20,7 @@ from wiretool.fuzz.memory_target import MemoryTarget, alarm, allocations_traced,
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.sequence_run import NS_PER_S, Outcome, Patience, RunSetting, SequenceRun
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.server.mock import Mock
 from wiretool.sinks.pcapng import Recording

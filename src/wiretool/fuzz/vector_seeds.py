@@ -14,7 +14,7 @@ from wiretool.fuzz.connection import FuzzConnection
 from wiretool.fuzz.part import SessionTable
 from wiretool.fuzz.sequence import Connect, FuzzSequence, Sending, Step
 from wiretool.fuzz.table_seeds import places_by_phase, plain_seeds
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.sinks.printable import printable
 
 #: Files of vectors have names that end so.

@@ -14,7 +14,7 @@ from wiretool.faults import Cut, Deliver, Effect, Interceptor, Misdeed, Rule, pa
 from wiretool.net.addresses import Address, reachable
 from wiretool.net.sockets import Socket, why_lost
 from wiretool.net.station import SIDES, Station, named_counts
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.records import Record
 
 #: The doors of Pravega: clients learn of the first from the second.

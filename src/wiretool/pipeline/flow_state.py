@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from hashlib import blake2b
-from importlib import import_module
 from typing import Annotated, Literal, Protocol
 
 import msgspec
@@ -68,8 +67,8 @@ from wiretool.pipeline.once import Once, Seen
 from wiretool.pipeline.places import Places
 from wiretool.pipeline.segments import Namer
 from wiretool.pipeline.tables import Kept
-from wiretool.protocols.base.ports import PORTS
-from wiretool.protocols.base.registry import PROTOCOLS
+from wiretool.protocols.base.registry import PROTOCOLS, protocols_with
+from wiretool.protocols.base.state import ConversationState
 from wiretool.sessions.exchange_rows import Source
 from wiretool.sessions.exchanges import Open, Requests
 from wiretool.sessions.subjects import Subject
@@ -116,10 +115,9 @@ class Index(Protocol):
 @cache
 def schema() -> Schema:
     """The schema, with what the protocols add to it."""
-    folders = [name.replace("-", "_").replace(".", "_") for name in PORTS]
-    states = [import_module(f"wiretool.protocols.{folder}.state") for folder in folders]
-    own = _classes([each.CONVERSATION for each in states], [each.BULK for each in states if each.BULK is not None])
-    return Schema([*own, *(cls for each in states for cls in each.CLASSES)])
+    states: list[ConversationState] = [PROTOCOLS[name].part("state") for name in protocols_with("state")]
+    own = _classes([each.conversation for each in states], [each.columns for each in states if each.columns])
+    return Schema([*own, *(cls for each in states for cls in each.classes)])
 
 
 @cache

@@ -13,7 +13,8 @@ from wiretool.codec.message import Credential, Issued, Message, Named, Position,
 from wiretool.faults.adapter import Form
 from wiretool.faults.adapters import dialect_of
 from wiretool.faults.places import Pattern, roles_in, values_at, with_value
-from wiretool.protocols.base.conversation import Conversation, Protocol
+from wiretool.protocols.base.conversation import Conversation
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.records import Record
 from wiretool.replay.carrier import Carrier
 from wiretool.replay.values import Values

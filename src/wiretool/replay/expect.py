@@ -24,7 +24,7 @@ from typing import Any
 from wiretool.codec.jsonform import nearest
 from wiretool.errors import InputError, UsageError
 from wiretool.expectations import toml_problem
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.replay.adapter import Difference, Steps, Verdict
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.settling import END, settle, verdict_of

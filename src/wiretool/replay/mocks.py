@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from wiretool.replay.adapter import Manner
-from wiretool.server.choose import mock_for
 from wiretool.server.mock import Mock
 from wiretool.server.options import MockOptions
+from wiretool.server.part import mock_for
 from wiretool.sessions.dialogues import Recording
 
 

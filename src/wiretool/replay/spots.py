@@ -9,7 +9,7 @@ from wiretool.codec.jsonform import nearest
 from wiretool.errors import UsageError
 from wiretool.faults.adapters import dialect_of
 from wiretool.faults.words import Words
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.replay.adapter import Difference, Steps
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.report.data import message_of

@@ -12,8 +12,8 @@ from wiretool import limits
 from wiretool.codec.message import Side
 from wiretool.errors import EncodeError, InputError, UsageError
 from wiretool.expectations import json_problem
-from wiretool.protocols.base.conversation import Protocol
 from wiretool.protocols.base.encoder import ConnectionEncoder, PendingFrame, SentMessage
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.registry import protocol_named
 
 SIDES: tuple[Side, Side] = ("client", "server")

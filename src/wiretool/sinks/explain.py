@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from wiretool.codec.jsonform import nearest
 from wiretool.codec.message import Message
 from wiretool.errors import UsageError
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.sinks.choose import is_coloured, width_of
 from wiretool.sinks.output import Output
 from wiretool.sinks.text import explain as text

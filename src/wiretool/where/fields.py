@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from wiretool.codec.flatbuffers import Table
 from wiretool.codec.message import REQUIRED, Message, fields_of
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.where.names import ANYTHING, Kind, Names, kind_of, record_names
 
 

@@ -5,4 +5,4 @@ from dataclasses import replace
 from wiretool.protocols.pravega_draft import PROTOCOL as DRAFT
 
 NAME, PORT = "plugin-draft", 23_451
-PROTOCOL = replace(DRAFT, name=NAME, ports=(PORT,), conformance="tests.conformance.plugin.cases")
+PROTOCOL = replace(DRAFT, name=NAME, ports=(PORT,), conformance="tests.conformance.plugin.cases:CONFORMANCE")

@@ -13,7 +13,7 @@ from tests.protocols.pravega_draft.talk import begin, end
 from wiretool import limits
 from wiretool.codec.message import Side
 from wiretool.protocols.base import recognise as recognising
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.recognise import Chunk, Verdict, describe_foreign, recognise
 from wiretool.protocols.base.registry import PROTOCOLS, expected_on
 

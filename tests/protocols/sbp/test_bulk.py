@@ -21,7 +21,6 @@ from wiretool.codec.hops import FrameBoundaries
 from wiretool.codec.message import Side
 from wiretool.dissect import read
 from wiretool.protocols.base.columns import NO_REPLY, Frames
-from wiretool.protocols.sbp import open_conversation
 from wiretool.protocols.sbp import tables as latest
 from wiretool.protocols.sbp.bulk import FRAMES_MIN, SbpBulk
 from wiretool.protocols.sbp.framing import encode_frame, extent
@@ -29,6 +28,7 @@ from wiretool.protocols.sbp.messages import APPEND, FETCH, GOAWAY, PING, SbpFram
 from wiretool.protocols.sbp.records import AppendEntry, RecordBatchMeta
 from wiretool.protocols.sbp.schema import LATEST
 from wiretool.protocols.sbp.session import Requests
+from wiretool.protocols.sbp.wire import open_conversation
 
 OK = latest.Status(code=1200, message="OK")
 

@@ -17,7 +17,7 @@ from wiretool.codec.flatbuffers import Table
 from wiretool.codec.flatbuffers_writer import encode_root
 from wiretool.codec.message import Side
 from wiretool.errors import DecodeError, EncodeError, OverLimit
-from wiretool.protocols.sbp import PROTOCOL, from_json
+from wiretool.protocols.sbp import PROTOCOL
 from wiretool.protocols.sbp.framing import LENGTH_BYTES, candidates, encode_frame, extent, read_frame, trust
 from wiretool.protocols.sbp.messages import SbpFrame, check_declarations, operations_of
 from wiretool.protocols.sbp.records import (
@@ -40,6 +40,7 @@ from wiretool.protocols.sbp.tables import (
     status_detail,
 )
 from wiretool.protocols.sbp.tables_unserved import Resource, TxnRequest, nested_resource
+from wiretool.protocols.sbp.wire import from_json
 
 SIDES: tuple[Side, Side] = ("client", "server")
 

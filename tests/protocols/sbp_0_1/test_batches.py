@@ -13,7 +13,7 @@ from wiretool.errors import EncodeError
 from wiretool.protocols.sbp.framing import encode_frame, read_frame, trust
 from wiretool.protocols.sbp.messages import SbpFrame, Schema, check_declarations, operations_of
 from wiretool.protocols.sbp.schema import LATEST
-from wiretool.protocols.sbp_0_1 import PROTOCOL, from_json, tables_s1, tables_s2
+from wiretool.protocols.sbp_0_1 import PROTOCOL, tables_s1, tables_s2
 from wiretool.protocols.sbp_0_1.framing import only_fit
 from wiretool.protocols.sbp_0_1.messages import S1, S2
 from wiretool.protocols.sbp_0_1.records import (
@@ -25,6 +25,7 @@ from wiretool.protocols.sbp_0_1.records import (
     RecordMeta,
 )
 from wiretool.protocols.sbp_0_1.session import BatchConversation
+from wiretool.protocols.sbp_0_1.wire import from_json
 
 SCHEMAS = (S1, S2)
 

@@ -5,7 +5,7 @@ from functools import cache
 from wiretool.faults.adapter import Dialect as Dialect
 from wiretool.faults.adapter import Kind as Kind
 from wiretool.protocols import sbp, sbp_0_1
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.offramp.faults import OfframpDialect
 from wiretool.protocols.pravega.faults import PravegaDialect
 from wiretool.protocols.pravega_controller.faults import ControllerDialect

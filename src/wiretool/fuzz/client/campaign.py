@@ -20,7 +20,7 @@ from wiretool.fuzz.mutations.base import MutationContext
 from wiretool.fuzz.oracles import Bucket, Suspicion, first_of
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import FuzzSequence, Sending
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 
 #: The share of runs with a second fault.
 SECOND_SHARE = 0.3

@@ -9,9 +9,9 @@ from wiretool.fuzz.client.mutated_mock import MutatedMock, RunLog
 from wiretool.fuzz.client.reply_fault import Plan, ReplyFault
 from wiretool.net.client_host import ClientWatch, run_client
 from wiretool.net.clock import Clock
-from wiretool.server.choose import mock_for
 from wiretool.server.mock import Mock
 from wiretool.server.options import MockOptions
+from wiretool.server.part import mock_for
 from wiretool.sinks.pcapng import Recording
 
 NS_PER_S = 1_000_000_000

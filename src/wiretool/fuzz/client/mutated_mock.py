@@ -11,7 +11,7 @@ from wiretool.fuzz.client.reply_fault import LEGAL_KINDS, FaultKind, ReplyFault
 from wiretool.fuzz.connection import FuzzConnection
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import Edit, Sending
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.records import Record
 from wiretool.server.mock import Action, Close, Link, Mock, Send
 

@@ -12,7 +12,7 @@ from wiretool.fuzz.decoder.turns import Turn, TurnSession
 from wiretool.fuzz.mutations.base import region_of
 from wiretool.fuzz.mutations.numbers import boundaries
 from wiretool.fuzz.sequence import Change
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.sinks.tcp import ACK, FIN, RST, SYN
 
 #: Payload bytes of packets; few bytes put one frame into many packets, many put many frames into one.

@@ -15,7 +15,7 @@ from wiretool.fuzz.call_streams import CallStreams
 from wiretool.fuzz.renaming import Renamer
 from wiretool.fuzz.rewriting import Rewriter, spliced
 from wiretool.fuzz.sequence import Change, Edit, FuzzSequence, Sending, SetField, Splice, Step
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.records import Record
 
 _INDEX = re.compile(r"\[\d+\]")

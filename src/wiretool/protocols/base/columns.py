@@ -11,6 +11,7 @@ from wiretool.codec.columns import Column, Columns, Flags, Integers
 from wiretool.codec.hops import FrameBoundaries, Prefix, find_boundaries
 from wiretool.codec.message import Message, Side
 from wiretool.protocols.base.conversation import Conversation
+from wiretool.protocols.base.protocol import Protocol
 
 #: In a column of `reply_to`: it answers nothing. In a column of trust: only the conversation knows.
 NO_REPLY, UNSURE = -1, -1
@@ -276,3 +277,15 @@ class BulkConversation(ABC):
 
         That happens in turn: the rows before it have been read by then, and none after it.
         """
+
+
+def bulk_of(protocol: Protocol, conversation: Conversation) -> BulkConversation | None:
+    """The column path of a conversation of that protocol; None where its frames are read one by one."""
+    made: Callable[[Conversation], BulkConversation] | None = protocol.part("columns")
+    return None if made is None else made(conversation)
+
+
+def columns_of(protocol: Protocol) -> ProtocolColumns | None:
+    """Return what reads frames of many connections of that protocol together, if they are read so."""
+    made = protocol.part("columns")
+    return None if made is None else made.together

@@ -1,15 +1,12 @@
 """What every protocol gives the dissector: one connection watched from the middle, and the protocol itself."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from wiretool.codec.cursor import Span
 from wiretool.codec.message import Message, Side
 from wiretool.errors import DecodeError, ProtocolViolation
-from wiretool.protocols.base.encoder import ConnectionEncoder
-from wiretool.protocols.base.exchanges import Exchanges
 
 #: What may be wrong inside a frame whose extent is known: its bytes, or its time and sender.
 Defect = DecodeError | ProtocolViolation
@@ -106,49 +103,3 @@ class Conversation(ABC):
 
     def end(self, side: Side) -> None:  # noqa: B027
         """`side` has sent its last byte."""
-
-
-@dataclass(frozen=True, slots=True)
-class Protocol:
-    """A protocol by name, and how to get at everything it declares."""
-
-    name: str
-    title: str
-    #: TCP ports on which it is expected, its own first.
-    ports: tuple[int, ...]
-    #: A new conversation; the argument says whether its first bytes were captured.
-    open: Callable[[bool], Conversation]
-    #: Every declared message, in the order of the specification.
-    messages: tuple[type[Message], ...]
-    #: The whole frame that carries a message, as `side` sends it. EncodeError where there is none.
-    encode: Callable[[Message, Side], bytes]
-    #: The message named so, from its JSON form; the side tells requests from replies of one name.
-    from_json: Callable[[str, Side, Mapping[str, Any]], Message]
-    #: Whether a side may begin a conversation with these bytes, where that shows; None where it may with any frame.
-    begins: Callable[[Side, bytes], bool] | None = None
-    #: What of its messages is asked, and what answers and how.
-    exchanges: Exchanges = field(default_factory=Exchanges, hash=False)  # it holds dicts
-    #: Whether the first bytes of client and server are of another service, though their carrier is that of this
-    #: protocol; the last argument says whether no more will come before that is decided.
-    disowns: Callable[[bytes, bytes, bool], bool] | None = None
-    #: The messages one of which a connection begins with; empty where any may be the first.
-    first_messages: frozenset[str] = frozenset()
-    #: The kind of encoder for whole connections, where a frame depends on messages before or after it.
-    encoder: type[ConnectionEncoder] = ConnectionEncoder
-    #: The module that declares its conformance cases in `CONFORMANCE`, imported when they run; empty for none.
-    conformance: str = ""
-    #: The module that declares its consistency model in `CONSISTENCY`, imported when it is used; empty for none.
-    consistency: str = ""
-    #: Names of frames that no declaration has.
-    undeclared: tuple[str, ...] = ("Unknown",)
-
-    @property
-    def message_names(self) -> frozenset[str]:
-        """The names that frames may have: declared ones, operations known by name alone, and undeclared ones."""
-        declared = (cls.declaration.name for cls in self.messages)
-        asked = (name for name, _ in self.exchanges.asks | self.exchanges.may_ask)
-        return frozenset((*declared, *asked, *self.undeclared))
-
-    def open_encoder(self) -> ConnectionEncoder:
-        """Return an encoder for the messages of a new connection."""
-        return self.encoder(self.encode, self.from_json)

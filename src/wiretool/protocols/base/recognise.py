@@ -10,7 +10,8 @@ from wiretool.codec.framing import SURE_AT_START, Piece, Splitter
 from wiretool.codec.message import Side
 from wiretool.codec.resync import chain_at_front
 from wiretool.errors import DecodeError
-from wiretool.protocols.base.conversation import Conversation, Protocol, let_go
+from wiretool.protocols.base.conversation import Conversation, let_go
+from wiretool.protocols.base.protocol import Protocol
 
 SIDES: tuple[Side, Side] = ("client", "server")
 #: Points of evidence (see Conversation.trust) that decide at once when nothing else fits.

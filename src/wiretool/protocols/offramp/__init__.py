@@ -1,43 +1,17 @@
 """Data Highway Offramp v2: JSON events in WebSocket messages behind an HTTP upgrade."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from wiretool.codec.jsonform import fields_from_json
-from wiretool.codec.message import Message, Side
-from wiretool.protocols.base.conversation import Protocol
-from wiretool.protocols.base.ports import PORTS
-from wiretool.protocols.offramp.connection import Connection
-from wiretool.protocols.offramp.connection_encoder import OfframpEncoder
-from wiretool.protocols.offramp.encoding import encode
-from wiretool.protocols.offramp.exchanges import EXCHANGES
-from wiretool.protocols.offramp.handshake import completed
-from wiretool.protocols.offramp.http import begins_head, is_other_http
-from wiretool.protocols.offramp.messages import MESSAGES, message_named
-
-
-def _open(from_start: bool) -> Connection:
-    return Connection(from_start=from_start)
-
-
-def _from_json(name: str, side: Side, fields: Mapping[str, Any]) -> Message:
-    return completed(fields_from_json(message_named(name), dict(fields), name))
-
+from wiretool.protocols.base.protocol import Protocol
 
 PROTOCOL = Protocol(
     name="offramp",
     title="Data Highway Offramp v2 (JSON events in WebSocket messages)",
-    ports=PORTS["offramp"],
-    open=_open,
-    messages=MESSAGES,
-    encode=encode,
-    from_json=_from_json,
-    exchanges=EXCHANGES,
-    begins=begins_head,
-    disowns=is_other_http,
-    first_messages=frozenset(("HandshakeRequest", "HandshakeResponse")),
-    encoder=OfframpEncoder,
-    undeclared=("Unknown", "Fragment", "Empty"),
-    conformance="wiretool.protocols.offramp.conformance",
-    consistency="wiretool.protocols.offramp.consistency",
+    ports=(8080,),
+    rank=60,
+    wire="wiretool.protocols.offramp.wire:WIRE",
+    columns="wiretool.protocols.offramp.bulk:OfframpBulk",
+    state="wiretool.protocols.offramp.state:STATE",
+    server="wiretool.protocols.offramp.server.mock:SERVER",
+    conformance="wiretool.protocols.offramp.conformance:CONFORMANCE",
+    consistency="wiretool.protocols.offramp.consistency:CONSISTENCY",
+    fuzz="wiretool.protocols.offramp.fuzz:FUZZ",
 )

@@ -21,6 +21,7 @@ from wiretool.codec.state_types import (
 )
 from wiretool.codec.states import StateClass, attributes
 from wiretool.errors import DecodeError, OverLimit, Truncated
+from wiretool.protocols.base.state import ConversationState
 from wiretool.protocols.offramp.bulk import OfframpBulk
 from wiretool.protocols.offramp.connection import Connection
 from wiretool.protocols.offramp.deflate import Inflater
@@ -40,8 +41,7 @@ def _error(name: str, cls: type[DecodeError]) -> StateClass:
     )
 
 
-CONVERSATION, BULK = Connection, OfframpBulk
-CLASSES: tuple[StateClass, ...] = (
+_CLASSES: tuple[StateClass, ...] = (
     attributes(
         "offramp",
         Connection,
@@ -95,3 +95,5 @@ CLASSES: tuple[StateClass, ...] = (
     _error("over-limit", OverLimit),
     _error("truncated", Truncated),
 )
+
+STATE = ConversationState(Connection, OfframpBulk, _CLASSES)

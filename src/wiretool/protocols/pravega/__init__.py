@@ -1,44 +1,17 @@
 """The wire protocol of Pravega's segment store, wire versions 5 to 17."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from wiretool.codec.jsonform import fields_from_json, nearest
-from wiretool.codec.message import Message, Side
-from wiretool.errors import EncodeError
-from wiretool.protocols.base.conversation import Protocol
-from wiretool.protocols.base.ports import PORTS
-from wiretool.protocols.pravega.commands import MESSAGES, enum_name
-from wiretool.protocols.pravega.exchanges import EXCHANGES
-from wiretool.protocols.pravega.framing import encode
-from wiretool.protocols.pravega.messages import Unknown
-from wiretool.protocols.pravega.session import PravegaConversation
-
-_BY_NAME: Mapping[str, type[Message]] = {
-    **{enum_name(cls): cls for cls in MESSAGES},
-    **{cls.declaration.name: cls for cls in MESSAGES},
-    Unknown.declaration.name: Unknown,
-}
-
-
-def from_json(name: str, side: Side, fields: Mapping[str, Any]) -> Message:
-    """The command called so, SetupAppend or SETUP_APPEND; neither needs the side to tell them apart."""
-    cls = _BY_NAME.get(name)
-    if cls is None:
-        raise EncodeError(f"pravega has no command {name!r}{nearest(name, _BY_NAME)}")
-    return fields_from_json(cls, dict(fields))
-
+from wiretool.protocols.base.protocol import Protocol
 
 PROTOCOL = Protocol(
     name="pravega",
     title="Pravega segment store, wire version 17",
-    ports=PORTS["pravega"],
-    open=PravegaConversation,
-    messages=MESSAGES,
-    encode=encode,
-    from_json=from_json,
-    exchanges=EXCHANGES,
-    first_messages=frozenset(("Hello",)),
-    conformance="wiretool.protocols.pravega.conformance",
-    consistency="wiretool.protocols.pravega.consistency",
+    ports=(12345, 12346),
+    rank=10,
+    wire="wiretool.protocols.pravega.wire:WIRE",
+    columns="wiretool.protocols.pravega.bulk:PravegaBulk",
+    state="wiretool.protocols.pravega.state:STATE",
+    server="wiretool.protocols.pravega.server.mock:SERVER",
+    conformance="wiretool.protocols.pravega.conformance:CONFORMANCE",
+    consistency="wiretool.protocols.pravega.consistency:CONSISTENCY",
+    fuzz="wiretool.protocols.pravega.fuzz:FUZZ",
 )

@@ -9,7 +9,8 @@ from wiretool.errors import EncodeError
 from wiretool.faults.actions import Stale
 from wiretool.faults.adapter import Dialect, Form, Kind, LengthField
 from wiretool.faults.places import Pattern
-from wiretool.protocols.base.conversation import Conversation, Protocol
+from wiretool.protocols.base.conversation import Conversation
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.pravega.framing import HEADER_BYTES
 from wiretool.records import Record
 

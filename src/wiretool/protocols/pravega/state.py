@@ -21,6 +21,7 @@ from wiretool.codec.state_types import (
     row,
 )
 from wiretool.codec.states import StateClass, attributes, value
+from wiretool.protocols.base.state import ConversationState
 from wiretool.protocols.pravega import PROTOCOL
 from wiretool.protocols.pravega.appends import Appends, Writer
 from wiretool.protocols.pravega.bulk import PravegaBulk
@@ -36,8 +37,7 @@ def _messages() -> Mapping[str, Any]:
 
 _MESSAGE = named(_messages, lambda cls: str(cls.__name__))
 
-CONVERSATION, BULK = PravegaConversation, PravegaBulk
-CLASSES: tuple[StateClass, ...] = (
+_CLASSES: tuple[StateClass, ...] = (
     attributes(
         "pravega",
         PravegaConversation,
@@ -74,3 +74,5 @@ CLASSES: tuple[StateClass, ...] = (
     value("pravega.asked", Asked, n=INT, cls=_MESSAGE, position=optional(row(TEXT, INT))),
     attributes("pravega.acks", Acks, _waiting=pairs(TEXT, pairs(INT, row(INT, INT), OrderedDict)), _count=INT),
 )
+
+STATE = ConversationState(PravegaConversation, PravegaBulk, _CLASSES)

@@ -18,14 +18,14 @@ from wiretool.codec.state_types import (
     row,
 )
 from wiretool.codec.states import StateClass, attributes
+from wiretool.protocols.base.state import ConversationState
 from wiretool.protocols.pravega_controller.blocks import Block, Blocks
 from wiretool.protocols.pravega_controller.connection import Connection
 from wiretool.protocols.pravega_controller.grpc_messages import Held, Joiner
 from wiretool.protocols.pravega_controller.headers import HeaderReader
 from wiretool.protocols.pravega_controller.session import Phase, Session, Stream
 
-CONVERSATION, BULK = Connection, None
-CLASSES: tuple[StateClass, ...] = (
+_CLASSES: tuple[StateClass, ...] = (
     attributes(
         "pravega-controller",
         Connection,
@@ -85,3 +85,5 @@ CLASSES: tuple[StateClass, ...] = (
         restore=HeaderReader.restore,
     ),
 )
+
+STATE = ConversationState(Connection, None, _CLASSES)

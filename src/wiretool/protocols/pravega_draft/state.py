@@ -6,14 +6,14 @@ from typing import Literal
 
 from wiretool.codec.state_types import BOOL, BUFFER, INT, TEXT, by_side, fresh, many, optional, pairs, plain, ref, row
 from wiretool.codec.states import StateClass, attributes
+from wiretool.protocols.base.state import ConversationState
 from wiretool.protocols.pravega_draft.blocks import Block, Blocks, Partial, Writer
 from wiretool.protocols.pravega_draft.bulk import DraftBulk
 from wiretool.protocols.pravega_draft.messages import BeginAppendBlock, EndAppendBlock
 from wiretool.protocols.pravega_draft.pairing import Acks, Asked, Requests
 from wiretool.protocols.pravega_draft.session import DraftConversation
 
-CONVERSATION, BULK = DraftConversation, DraftBulk
-CLASSES: tuple[StateClass, ...] = (
+_CLASSES: tuple[StateClass, ...] = (
     attributes(
         "pravega-draft",
         DraftConversation,
@@ -68,3 +68,5 @@ CLASSES: tuple[StateClass, ...] = (
     attributes("pravega-draft.asked", Asked, n=INT, connection_id=TEXT, offset=INT, is_answered=BOOL),
     attributes("pravega-draft.acks", Acks, _waiting=pairs(TEXT, many(row(INT, INT), deque))),
 )
+
+STATE = ConversationState(DraftConversation, DraftBulk, _CLASSES)

@@ -1,41 +1,17 @@
 """Streaming Batch Protocol, the newest schema (L)."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from wiretool.codec.message import Side
-from wiretool.protocols.base.conversation import Protocol
-from wiretool.protocols.base.ports import PORTS
-from wiretool.protocols.sbp.exchanges import EXCHANGES
-from wiretool.protocols.sbp.forms import frame_from_json
-from wiretool.protocols.sbp.framing import encode_frame
-from wiretool.protocols.sbp.messages import SbpFrame, check_declarations
-from wiretool.protocols.sbp.records import AppendEntry
-from wiretool.protocols.sbp.schema import LATEST, UNCARRIED
-from wiretool.protocols.sbp.session import SbpConversation
-
-check_declarations(LATEST)
-
-
-def open_conversation(began: bool) -> SbpConversation:
-    """A new connection of the newest schema."""
-    return SbpConversation(began, LATEST)
-
-
-def from_json(name: str, side: Side, fields: Mapping[str, Any]) -> SbpFrame:
-    """The frame of operation `name` from its JSON form."""
-    return frame_from_json(LATEST, name, side, fields)
-
+from wiretool.protocols.base.protocol import Protocol
 
 PROTOCOL = Protocol(
     name="sbp",
     title="Streaming Batch Protocol, newest schema",
-    ports=PORTS["sbp"],
-    open=open_conversation,
-    messages=(SbpFrame, *LATEST.tables, *UNCARRIED, AppendEntry),
-    encode=encode_frame,
-    from_json=from_json,
-    exchanges=EXCHANGES,
-    conformance="wiretool.protocols.sbp.conformance",
-    consistency="wiretool.protocols.sbp.consistency",
+    ports=(10911, 12378),
+    rank=40,
+    wire="wiretool.protocols.sbp.wire:WIRE",
+    columns="wiretool.protocols.sbp.bulk:SbpBulk",
+    state="wiretool.protocols.sbp.state:STATE",
+    server="wiretool.protocols.sbp.server.mock:SERVER",
+    conformance="wiretool.protocols.sbp.conformance:CONFORMANCE",
+    consistency="wiretool.protocols.sbp.consistency:CONSISTENCY",
+    fuzz="wiretool.protocols.sbp.fuzz:FUZZ",
 )

@@ -13,7 +13,8 @@ from wiretool.errors import EncodeError
 from wiretool.faults.actions import Answer, Change
 from wiretool.faults.adapter import Dialect, Form, Kind, LengthField
 from wiretool.faults.places import Pattern, check_place, epochs_in, offsets_in, roles_in
-from wiretool.protocols.base.conversation import Conversation, Protocol
+from wiretool.protocols.base.conversation import Conversation
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.sbp.forms import frame_from_json
 from wiretool.protocols.sbp.framing import FIXED_BYTES, HEADER_LENGTH_AT, LENGTH_BYTES, encode_frame
 from wiretool.protocols.sbp.messages import CHECKSUM_BYTES, SbpFrame, Schema, operations_of

@@ -1,47 +1,17 @@
 """Streaming Batch Protocol v0.1: the batch style, schemas S1 and S2."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from wiretool.codec.message import Side
-from wiretool.errors import EncodeError
-from wiretool.protocols.base.conversation import Protocol
-from wiretool.protocols.base.ports import PORTS
-from wiretool.protocols.sbp.forms import frame_from_json
-from wiretool.protocols.sbp.framing import encode_frame
-from wiretool.protocols.sbp.messages import SbpFrame, check_declarations
-from wiretool.protocols.sbp_0_1 import tables_s2
-from wiretool.protocols.sbp_0_1.connection_encoder import Sbp01Encoder
-from wiretool.protocols.sbp_0_1.exchanges import EXCHANGES
-from wiretool.protocols.sbp_0_1.messages import S1, S2
-from wiretool.protocols.sbp_0_1.records import BatchS1, BatchS2
-from wiretool.protocols.sbp_0_1.session import BatchConversation
-
-check_declarations(S1)
-check_declarations(S2)
-
-
-def from_json(name: str, side: Side, fields: Mapping[str, Any]) -> SbpFrame:
-    """The frame of operation `name` from its JSON form: by S1 where that has such fields, else by S2."""
-    try:
-        return frame_from_json(S1, name, side, fields)
-    except EncodeError as err:
-        try:
-            return frame_from_json(S2, name, side, fields)
-        except EncodeError:
-            raise err from None
-
+from wiretool.protocols.base.protocol import Protocol
 
 PROTOCOL = Protocol(
     name="sbp-0.1",
     title="Streaming Batch Protocol v0.1",
-    ports=PORTS["sbp-0.1"],
-    open=BatchConversation,
-    messages=(SbpFrame, *S1.tables, BatchS1, *S2.tables, tables_s2.SystemErrorResponse, BatchS2),
-    encode=encode_frame,
-    from_json=from_json,
-    exchanges=EXCHANGES,
-    encoder=Sbp01Encoder,
-    conformance="wiretool.protocols.sbp_0_1.conformance",
-    consistency="wiretool.protocols.sbp_0_1.consistency",
+    ports=(10911, 12378),
+    rank=50,
+    wire="wiretool.protocols.sbp_0_1.wire:WIRE",
+    columns="wiretool.protocols.sbp_0_1.bulk:BatchBulk",
+    state="wiretool.protocols.sbp_0_1.state:STATE",
+    server="wiretool.protocols.sbp_0_1.server.mock:SERVER",
+    conformance="wiretool.protocols.sbp_0_1.conformance:CONFORMANCE",
+    consistency="wiretool.protocols.sbp_0_1.consistency:CONSISTENCY",
+    fuzz="wiretool.protocols.sbp_0_1.fuzz:FUZZ",
 )

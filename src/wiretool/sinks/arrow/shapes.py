@@ -12,7 +12,7 @@ from wiretool.codec.flatbuffers import Table, table_from_json
 from wiretool.codec.message import Message, fields_of
 from wiretool.codec.types import Data, WireType
 from wiretool.errors import EncodeError
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.sinks.arrow.leaves import BINARY, CODED, JSON, TEXT, TRUTH, WHOLE, Leaf, leaf_of, plain
 from wiretool.where.fields import form_of

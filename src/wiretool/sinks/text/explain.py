@@ -10,7 +10,7 @@ from wiretool.codec.json_types import JsonList
 from wiretool.codec.message import REQUIRED, Declaration, Field, Message, fields_of
 from wiretool.codec.nested import Nested
 from wiretool.codec.types import ListOf, WireType
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.sinks.text.colour import Colour
 from wiretool.sinks.text.tables import Head, table_text
 from wiretool.sinks.text.wrapping import wrap_lines

@@ -11,10 +11,10 @@ from wiretool.capture.files import read_packets
 from wiretool.replay.adapter import Verdict
 from wiretool.replay.adapters import manners
 from wiretool.replay.recording import recording_of
-from wiretool.server.choose import mock_for
 from wiretool.server.options import MockOptions
+from wiretool.server.part import mock_for
 
-RECORDINGS = sorted((Path(__file__).parent / "recordings").glob("offramp_*_consumers.pcapng.gz"))
+RECORDINGS = sorted((Path(__file__).parents[3] / "replay" / "recordings").glob("offramp_*_consumers.pcapng.gz"))
 
 
 def test_there_are_recordings() -> None:

@@ -13,7 +13,7 @@ from wiretool.replay.diff.comparing import compare
 from wiretool.replay.recording import recording_of
 from wiretool.sessions.dialogues import Recording
 
-CAPTURES = Path(__file__).parents[2] / "captures" / "offramp"
+CAPTURES = Path(__file__).parents[4] / "captures" / "offramp"
 ACCEPT = "Sec-WebSocket-Accept"
 
 

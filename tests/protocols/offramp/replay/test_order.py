@@ -29,12 +29,12 @@ from wiretool.replay.adapter import Difference
 from wiretool.replay.adapters import manners
 from wiretool.replay.grid import grid
 from wiretool.replay.recording import recording_of
-from wiretool.server.choose import mock_for
 from wiretool.server.mock import Outbox
 from wiretool.server.options import MockOptions
+from wiretool.server.part import mock_for
 from wiretool.sessions.dialogues import Dialogue, in_turn
 
-CAPTURES = Path(__file__).parent.parent.parent / "captures" / "offramp"
+CAPTURES = Path(__file__).parents[4] / "captures" / "offramp"
 Said = tuple[int, Side, Message]
 HEAD = "/offramp/v2/roads/bookings/streams/{}/messages?defaultOffset={}"
 

@@ -22,11 +22,11 @@ from wiretool.replay.judge import VARIES
 from wiretool.replay.player import Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import script_of
-from wiretool.server.choose import mock_for
 from wiretool.server.mock import Action, Mock, Outbox
 from wiretool.server.options import MockOptions
+from wiretool.server.part import mock_for
 
-OWN = Path(__file__).parent.parent.parent / "captures" / "offramp"
+OWN = Path(__file__).parents[4] / "captures" / "offramp"
 #: TLS without its keys: nothing in them is known to be ours.
 SEALED = ("java_tls13.pcap", "java_tls13_dsb.pcapng")
 

@@ -24,7 +24,7 @@ from wiretool.protocols.offramp.server import OfframpMock
 from wiretool.protocols.offramp.server.feed import FeedMessage
 from wiretool.records import Record
 
-HERE = Path(__file__).parent.parent.parent.parent / "captures" / "offramp"
+HERE = Path(__file__).parents[4] / "captures" / "offramp"
 #: Those that are not among the captures of the project are played where they are at hand.
 NAMES = (
     "big_mtu1500",

@@ -17,7 +17,7 @@ from wiretool.protocols.offramp.messages import HandshakeResponse
 from wiretool.protocols.offramp.server import OfframpMock
 from wiretool.protocols.offramp.server.feed import FeedMessage
 
-VECTORS = json.loads((Path(__file__).parent.parent.parent / "vectors" / "offramp.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "offramp.json").read_text())
 #: The code for a message that is too big: the vectors' limit is that of the reference server (decision 22).
 TOO_BIG = 1009
 Record = Mapping[str, Any]

@@ -23,7 +23,7 @@ from wiretool.protocols.pravega.segments import (
 )
 from wiretool.protocols.pravega.server.mock import PravegaMock
 
-VECTORS = Path(__file__).parents[2] / "vectors" / "pravega.json"
+VECTORS = Path(__file__).parents[3] / "vectors" / "pravega.json"
 INFO = GetStreamSegmentInfo(request_id=9, segment_name=SEGMENT)
 UNKNOWN = frame(999, b"", limits.PRAVEGA_PAYLOAD_BYTES_MAX)
 

@@ -27,12 +27,12 @@ from wiretool.replay.adapters import manners
 from wiretool.replay.player import Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import script_of
-from wiretool.server.choose import mock_for
 from wiretool.server.mock import Mock, Send
 from wiretool.server.options import MockOptions
+from wiretool.server.part import mock_for
 from wiretool.sessions.dialogues import Recording, Told
 
-OWN = Path(__file__).parent.parent.parent / "captures" / "pravega-draft"
+OWN = Path(__file__).parents[4] / "captures" / "pravega-draft"
 STORE = ("10.0.0.2", 12345)
 EVENT = Event(data=b"hello")
 SIZE = len(encode(EVENT))

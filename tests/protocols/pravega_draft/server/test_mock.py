@@ -16,7 +16,7 @@ from wiretool.protocols.pravega_draft.messages import AppendSetup
 from wiretool.protocols.pravega_draft.server import DraftMock
 from wiretool.server.mock import Close
 
-VECTORS = Path(__file__).parents[2] / "vectors"
+VECTORS = Path(__file__).parents[3] / "vectors"
 
 # -- operations -------------------------------------------------------------------------------------------------------
 

@@ -23,9 +23,9 @@ from wiretool.replay.adapters import manners
 from wiretool.replay.explanation import Explanation
 from wiretool.replay.player import Player
 from wiretool.replay.script import script_of
-from wiretool.server.choose import mock_for
 from wiretool.server.mock import Action, Mock, Outbox
 from wiretool.server.options import MockOptions
+from wiretool.server.part import mock_for
 
 #: Recordings of a restarted server, of appends that race with fetches, and of fetches cut by bytes.
 RECORDINGS = ("rs_restart", "rs_pipelined", "rs_fetch")

@@ -32,9 +32,9 @@ from wiretool.replay.adapters import manners
 from wiretool.replay.player import Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import Hear, Say, script_of
-from wiretool.server.choose import mock_for
 from wiretool.server.mock import Mock, Outbox, Send
 from wiretool.server.options import MockOptions
+from wiretool.server.part import mock_for
 from wiretool.sessions.dialogues import Ended, Recording
 
 OWN = HERE.parent / "captures"

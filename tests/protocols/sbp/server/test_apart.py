@@ -8,9 +8,9 @@ from tests.protocols.sbp.server.talk import Client
 from wiretool.codec.flatbuffers import Table
 from wiretool.errors import UsageError
 from wiretool.protocols.sbp import tables
-from wiretool.server.choose import mock_for
 from wiretool.server.mock import Mock
 from wiretool.server.options import MockOptions
+from wiretool.server.part import mock_for
 
 PLACE = tables.Range(stream_id=1, epoch=0, index=0, start=0, end=-1)
 FETCH = tables.FetchRequest(range=PLACE, offset=0, limit=-1)

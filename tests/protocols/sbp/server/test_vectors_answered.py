@@ -14,7 +14,7 @@ from wiretool.protocols.sbp_0_1.messages import S1
 from wiretool.protocols.sbp_0_1.server.mock import Sbp01Mock
 from wiretool.server.mock import Mock
 
-VECTORS = Path(__file__).parent.parent.parent / "vectors" / "sbp.json"
+VECTORS = Path(__file__).parents[3] / "vectors" / "sbp.json"
 #: No frame can be made of these: the connection is given up.
 GIVEN_UP = {
     *("length_too_small", "length_too_large", "bad_magic", "header_length_overflow", "checksum_mismatch"),

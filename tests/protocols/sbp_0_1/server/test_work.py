@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import HERE
-from wiretool.server.choose import mock_for
 from wiretool.server.options import MockOptions
+from wiretool.server.part import mock_for
 
 STREAM_BYTES, STREAMS, RATIO_MAX = 2_048, 2, 5
 

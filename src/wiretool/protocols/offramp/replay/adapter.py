@@ -12,7 +12,8 @@ import msgspec
 from wiretool.codec.message import Issued, Message, Named, Position, Role, Side, fields_of
 from wiretool.faults.adapter import Form
 from wiretool.faults.places import with_value
-from wiretool.protocols.base.conversation import Conversation, Protocol
+from wiretool.protocols.base.conversation import Conversation
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.offramp import handshake, http
 from wiretool.protocols.offramp.connection import Connection
 from wiretool.protocols.offramp.encoding import encode

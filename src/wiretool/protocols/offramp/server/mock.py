@@ -9,13 +9,15 @@ from wiretool.errors import EncodeError, UsageError
 from wiretool.protocols.offramp.handshake import StreamPath, stream_path
 from wiretool.protocols.offramp.messages import HandshakeRequest
 from wiretool.protocols.offramp.server.consumer import Consumer, Port
-from wiretool.protocols.offramp.server.feed import FeedMessage, Maker, feed_message
+from wiretool.protocols.offramp.server.feed import FeedMessage, Maker, feed_message, read_feed
 from wiretool.protocols.offramp.server.groups import Group
 from wiretool.protocols.offramp.server.link import OfframpLink
 from wiretool.protocols.offramp.server.roads import ConsumerName, Road, Roads, RoadStart
 from wiretool.protocols.offramp.server.upgrade import Access, Verdict, decided
 from wiretool.protocols.offramp.server.upgrade_real import path_of, recorded
 from wiretool.server.mock import Action, Door, Link, Mock
+from wiretool.server.options import MockOptions
+from wiretool.server.part import ServerPart
 
 PARTITIONS = 6
 #: The only user of the original server in memory, where nobody is named.
@@ -225,3 +227,20 @@ def _client_message_bytes_max(*, like_real: bool) -> int:
     if like_real:
         return limits.OFFRAMP_CLIENT_MESSAGE_BYTES_MAX
     return limits.OFFRAMP_MOCK_CLIENT_MESSAGE_BYTES_MAX
+
+
+def _make(options: MockOptions) -> OfframpMock:
+    """Return a mock with these options."""
+    return OfframpMock(
+        roads=options.roads,
+        feed=options.feed,
+        rate=options.rate,
+        starts=options.road_starts,
+        retain_bytes=options.retain_bytes,
+        auth=None if options.auth is None else dict([options.auth]),
+        seed=options.seed,
+        like_real=options.like_real,
+    )
+
+
+SERVER = ServerPart(_make, frozenset(("like_real", "auth", "roads", "feed", "rate", "road_starts")), read_feed)

@@ -11,7 +11,8 @@ from uuid import UUID, uuid5
 from wiretool.codec.message import Credential, Issued, Named, Position, Role
 from wiretool.errors import EncodeError
 from wiretool.faults.adapter import Form
-from wiretool.protocols.base.conversation import Conversation, Protocol
+from wiretool.protocols.base.conversation import Conversation
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.pravega.failures import InvalidEventNumber
 from wiretool.protocols.pravega.messages import (
     AppendBlock,

@@ -27,6 +27,8 @@ from wiretool.protocols.pravega_controller.server.service import Service
 from wiretool.protocols.pravega_controller.server.state import ControllerState
 from wiretool.protocols.pravega_controller.server.transactions import ABORT_NS
 from wiretool.server.mock import Action, Door, Link, Mock
+from wiretool.server.options import MockOptions
+from wiretool.server.part import ServerPart
 
 #: Wire versions of servers 0.11.0 and 0.12.0, of 0.13.0, the newest release, and of the newest code.
 OLDEST_SERVED_VERSION = 15
@@ -189,3 +191,21 @@ def _checked(what: str, arguments: Mapping[str, Any], **kinds: type) -> dict[str
         if type(arguments[name]) is not kind:
             raise UsageError(f"{what}, {name}: expected {kind.__name__}, got {arguments[name]!r}")
     return dict(arguments)
+
+
+def _make(options: MockOptions) -> PravegaMock:
+    """Return a mock with these options."""
+    return PravegaMock(
+        wire_version=RELEASED_VERSION if options.wire_version is None else options.wire_version,
+        seed=options.seed,
+        retain_bytes=options.retain_bytes,
+        like_real=options.like_real,
+        auth=options.auth,
+        advertise=options.advertise,
+        has_admin=options.has_admin,
+        has_leases=options.leases,
+        is_paced=options.is_paced,
+    )
+
+
+SERVER = ServerPart(_make, frozenset(("wire_version", "has_admin", "leases", "advertise", "like_real", "auth")))

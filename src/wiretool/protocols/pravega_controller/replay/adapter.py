@@ -11,7 +11,8 @@ from wiretool.codec.message import Credential, Issued, Message, Named, Position,
 from wiretool.errors import EncodeError
 from wiretool.faults.adapter import Form
 from wiretool.faults.places import changed_at, values_at, with_value
-from wiretool.protocols.base.conversation import Conversation, Protocol
+from wiretool.protocols.base.conversation import Conversation
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.pravega_controller.calls import CALLS, PREFIX_BYTES, write_body
 from wiretool.protocols.pravega_controller.client import Client, Part
 from wiretool.protocols.pravega_controller.headers import path_of

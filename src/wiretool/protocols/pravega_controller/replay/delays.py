@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.pravega.replay.appends import append_log, frames_of
 from wiretool.protocols.pravega_controller.replay.names import name_of, stream_at, stream_of, transaction_suffix
 from wiretool.records import Record

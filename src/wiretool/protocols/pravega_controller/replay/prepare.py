@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from wiretool.codec.message import Message
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.pravega.replay.appends import frames_of
 from wiretool.protocols.pravega.structures import NAME
 from wiretool.protocols.pravega_controller.replay.names import name_of, stream_at, transaction_suffix

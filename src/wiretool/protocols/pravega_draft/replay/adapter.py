@@ -10,7 +10,7 @@ import msgspec
 
 from wiretool.codec.message import Issued, Named, Position, Role
 from wiretool.faults.adapter import Form
-from wiretool.protocols.base.conversation import Protocol
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.pravega_draft.messages import (
     DataAppended,
     EndAppendBlock,

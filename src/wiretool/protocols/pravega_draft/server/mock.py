@@ -9,6 +9,8 @@ from wiretool.errors import UsageError
 from wiretool.protocols.pravega.server.segments import Refusal, Segment, Segments
 from wiretool.protocols.pravega_draft.server.link import DraftLink
 from wiretool.server.mock import Action, Door, Link, Mock
+from wiretool.server.options import MockOptions
+from wiretool.server.part import ServerPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +99,11 @@ class DraftMock(Mock):
         segment.attributes.clear()
         self._count += 1
         return segment
+
+
+def _make(options: MockOptions) -> DraftMock:
+    """Return a mock with these options."""
+    return DraftMock(segments=options.segments, starts=options.segment_starts, retain_bytes=options.retain_bytes)
+
+
+SERVER = ServerPart(_make, frozenset(("segments", "segment_starts")))

@@ -10,7 +10,8 @@ from typing import Any
 from wiretool.codec.message import Issued, Role
 from wiretool.faults.adapter import Form
 from wiretool.faults.places import Pattern
-from wiretool.protocols.base.conversation import Conversation, Protocol
+from wiretool.protocols.base.conversation import Conversation
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.sbp.faults import SbpDialect
 from wiretool.protocols.sbp.messages import CHECKSUM_BYTES, RESPONSE_END, Schema
 from wiretool.protocols.sbp.replay import known_differences as sbp_excuses

@@ -13,6 +13,8 @@ from wiretool.protocols.sbp.server.range_server import RangeServer
 from wiretool.protocols.sbp.server.roles import Roles
 from wiretool.protocols.sbp.server.serving import ServerLink
 from wiretool.server.mock import Action, Door, Link, Mock
+from wiretool.server.options import MockOptions
+from wiretool.server.part import ServerPart
 
 #: Silence of a range server after which it gets no new ranges (sbp.md §4.2).
 SERVER_SILENCE_NS = 100_000_000_000
@@ -159,3 +161,19 @@ class SbpMock(Mock):
         self._is_leader = self.placement.is_leader = leads
         self._introduce()
         return {"leads": leads}
+
+
+def _make(options: MockOptions) -> SbpMock:
+    """Return a mock with these options."""
+    is_apart = options.range_servers > 0
+    return SbpMock(
+        has_two_doors=is_apart,
+        like_real=options.like_real,
+        servers={} if is_apart else None,
+        range_servers=options.range_servers or 1,
+        followers=options.followers,
+        retain_bytes=options.retain_bytes,
+    )
+
+
+SERVER = ServerPart(_make, frozenset(("like_real", "range_servers", "followers")))

@@ -8,14 +8,15 @@ from wiretool.codec import reference
 from wiretool.codec.message import Message
 from wiretool.conformance.case import FIRST, Expect, Reply, Send, Steps, expect_any, reply
 from wiretool.conformance.values import Number, Saved, Subset, Var
-from wiretool.protocols.base.conversation import Protocol
 from wiretool.protocols.base.encoder import ConnectionEncoder
+from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.sbp.conformance.steps import WHOLE, frame, identifier, subset
 from wiretool.protocols.sbp.forms import frame_from_json
 from wiretool.protocols.sbp.messages import Schema, operations_of
 from wiretool.protocols.sbp.session import SbpConversation
 from wiretool.protocols.sbp_0_1 import PROTOCOL
 from wiretool.protocols.sbp_0_1.messages import S1, S2
+from wiretool.protocols.sbp_0_1.wire import WIRE
 
 SPEC, SEED = "protocols/sbp.md", "spec 003"
 #: ErrorCode of S1, and codes of S2 (protocols/sbp.md §2.2).
@@ -34,12 +35,13 @@ NODE = {"node_id": Number("node", bits=30), "advertise_addr": Var("address", "12
 
 def protocol_of(schema: Schema) -> Protocol:
     """Return the protocol where a setup decides the schema: nothing has to be guessed from the first frames."""
-    return replace(
-        PROTOCOL,
+    wire = replace(
+        WIRE,
         open=lambda began: SbpConversation(began, schema),
         from_json=lambda name, side, fields: frame_from_json(schema, name, side, fields),
         encoder=ConnectionEncoder,
     )
+    return replace(PROTOCOL, wire=wire)
 
 
 class Batch(NamedTuple):

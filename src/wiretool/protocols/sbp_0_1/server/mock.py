@@ -12,6 +12,8 @@ from wiretool.protocols.sbp_0_1.messages import S1, S2
 from wiretool.protocols.sbp_0_1.server.serving import BatchLink
 from wiretool.protocols.sbp_0_1.server.store import Node, Refusal, Store
 from wiretool.server.mock import Action, Door, Link, Mock
+from wiretool.server.options import MockOptions
+from wiretool.server.part import ServerPart
 
 #: Silence of a data node after which it gets no new ranges.
 NODE_SILENCE_NS = 100_000_000_000
@@ -100,3 +102,18 @@ class Sbp01Mock(Mock):
             raise UsageError(why.message) from why
         self.store.seal(target)
         return {"stream": target.stream_id, "index": target.index, "end": target.next}, self.outbox.take()
+
+
+def _make(options: MockOptions) -> Sbp01Mock:
+    """Return a mock with these options."""
+    is_apart = options.range_servers > 0
+    return Sbp01Mock(
+        has_two_doors=is_apart,
+        schema=options.schema,
+        like_real=options.like_real,
+        nodes={} if is_apart else None,
+        retain_bytes=options.retain_bytes,
+    )
+
+
+SERVER = ServerPart(_make, frozenset(("like_real", "range_servers", "schema")))

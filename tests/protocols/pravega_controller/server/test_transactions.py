@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.protocols.pravega.server.controller.world import SECOND, World
+from tests.protocols.pravega_controller.server.world import SECOND, World
 from wiretool import limits
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
 from wiretool.protocols.pravega_controller.server.codes import CallFailed, Code

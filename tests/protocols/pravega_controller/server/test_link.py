@@ -12,7 +12,7 @@ from h2.settings import SettingCodes, Settings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.protocols.pravega.server.controller.world import NOW, World
+from tests.protocols.pravega_controller.server.world import NOW, World
 from wiretool import limits
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
 from wiretool.protocols.pravega_controller.server.grpc_messages import framed

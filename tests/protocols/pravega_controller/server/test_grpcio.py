@@ -10,7 +10,7 @@ import pytest
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from tests.protocols.pravega.server.controller.world import METHODS, NOW, World, stream_config
+from tests.protocols.pravega_controller.server.world import METHODS, NOW, World, stream_config
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
 from wiretool.protocols.pravega_controller.server.link import ControllerLink
 from wiretool.protocols.pravega_controller.server.service import PATH

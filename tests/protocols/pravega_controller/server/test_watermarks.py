@@ -1,6 +1,6 @@
 """Watermarks: when the controller appends one, and its bytes as a real controller wrote them."""
 
-from tests.protocols.pravega.server.controller.world import SECOND, World
+from tests.protocols.pravega_controller.server.world import SECOND, World
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
 from wiretool.protocols.pravega_controller.watermark import SegmentPosition, encode_watermark
 

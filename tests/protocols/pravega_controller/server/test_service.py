@@ -5,7 +5,7 @@ import base64
 import pytest
 from google.protobuf.message import Message
 
-from tests.protocols.pravega.server.controller.world import METHODS, NOW, SECOND, World, stream_config
+from tests.protocols.pravega_controller.server.world import METHODS, NOW, SECOND, World, stream_config
 from wiretool.protocols.pravega.server.tokens import Failure, Permission, TokenChecker
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
 from wiretool.protocols.pravega_controller.server.authority import Authority

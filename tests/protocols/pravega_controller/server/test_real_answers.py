@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.interop.controller_calls import Caller, converse
-from tests.protocols.pravega.server.controller.world import World
+from tests.protocols.pravega_controller.server.world import World
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
 from wiretool.protocols.pravega_controller.server.codes import CallFailed
 from wiretool.protocols.pravega_controller.server.transactions import ABORT_NS

@@ -8,7 +8,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from tests.protocols.pravega.server.controller.world import METHODS, World
+from tests.protocols.pravega_controller.server.world import METHODS, World
 from wiretool.dissect import read
 
 CAPTURES = Path(__file__).parents[4] / "captures" / "pravega"

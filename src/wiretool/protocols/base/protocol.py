@@ -1,0 +1,147 @@
+"""A protocol: its name, its ports and its parts, each loaded when it is first needed."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+from wiretool.codec.message import Message, Side
+from wiretool.errors import UsageError
+from wiretool.processes import held_interrupts
+from wiretool.protocols.base.conversation import Conversation
+from wiretool.protocols.base.encoder import ConnectionEncoder
+from wiretool.protocols.base.exchanges import Exchanges
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """The part of a protocol that every command needs: its messages, and how they lie in a stream."""
+
+    #: A new conversation; the argument says whether its first bytes were captured.
+    open: Callable[[bool], Conversation]
+    #: Every declared message, in the order of the specification.
+    messages: tuple[type[Message], ...]
+    #: The whole frame that carries a message, as `side` sends it. EncodeError where there is none.
+    encode: Callable[[Message, Side], bytes]
+    #: The message named so, from its JSON form; the side tells requests from replies of one name.
+    from_json: Callable[[str, Side, Mapping[str, Any]], Message]
+    #: Whether a side may begin a conversation with these bytes, where that shows; None where it may with any frame.
+    begins: Callable[[Side, bytes], bool] | None = None
+    #: What of its messages is asked, and what answers and how.
+    exchanges: Exchanges = field(default_factory=Exchanges)
+    #: Whether the first bytes of client and server are of another service, though their carrier is that of this
+    #: protocol; the last argument says whether no more will come before that is decided.
+    disowns: Callable[[bytes, bytes, bool], bool] | None = None
+    #: The messages one of which a connection begins with; empty where any may be the first.
+    first_messages: frozenset[str] = frozenset()
+    #: The kind of encoder for whole connections, where a frame depends on messages before or after it.
+    encoder: type[ConnectionEncoder] = ConnectionEncoder
+    #: Names of frames that no declaration has.
+    undeclared: tuple[str, ...] = ("Unknown",)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Protocol:
+    """The registration of a protocol, which its entry point in the group `wiretool.protocols` names.
+
+    A part is given as `module:attribute` and imported when it is first needed; an empty one is a capability that the
+    protocol does not have, or for which the engine has a default.
+    """
+
+    name: str
+    title: str
+    #: TCP ports on which it is expected, its own first.
+    ports: tuple[int, ...]
+    #: Messages and framing: a `Wire`, or where it is.
+    wire: str | Wire
+    #: The place in lists, and among protocols that fit a connection alike: the lowest is taken, so newer before older.
+    rank: int = 100
+    #: The column path: a subclass of `BulkConversation`. Without, frames are read one by one.
+    columns: str = ""
+    #: The schema of open conversations between two batches of a stream: a `ConversationState`.
+    state: str = ""
+    #: The mock server: a `ServerPart`.
+    server: str = ""
+    #: Faults beyond those that its declarations allow: called with the protocol, it returns a `Dialect`.
+    faults: str = ""
+    #: Replay: called with the protocol, it returns a `Manner`.
+    replay: str = ""
+    #: Load: a `LoadPart`.
+    load: str = ""
+    #: Conformance cases: a `Conformance`.
+    conformance: str = ""
+    #: The consistency model: a subclass of `Consistency`.
+    consistency: str = ""
+    #: Mutations of its own, and more: a `FuzzPart`.
+    fuzz: str = ""
+
+    def part(self, name: str) -> Any:
+        """Return a part by the name of its field, None where there is none.
+
+        UsageError where a plugin's part cannot be loaded.
+        """
+        place = getattr(self, name)
+        if not place:
+            return None
+        module, _, attribute = place.partition(":")
+        try:
+            with held_interrupts():  # an exception that a signal handler raises in an import may get lost
+                return getattr(import_module(module), attribute)
+        except (ImportError, AttributeError) as err:
+            if module.startswith("wiretool."):
+                raise
+            raise UsageError(f"protocol {self.name!r}: its part {name!r} ({place}) does not load: {err}") from err
+
+    @cached_property
+    def _wire(self) -> Wire:
+        wire: Wire = self.wire if isinstance(self.wire, Wire) else self.part("wire")
+        return wire
+
+    @property
+    def open(self) -> Callable[[bool], Conversation]:
+        """See `Wire`, as for all that follow."""
+        return self._wire.open
+
+    @property
+    def messages(self) -> tuple[type[Message], ...]:
+        return self._wire.messages
+
+    @property
+    def encode(self) -> Callable[[Message, Side], bytes]:
+        return self._wire.encode
+
+    @property
+    def from_json(self) -> Callable[[str, Side, Mapping[str, Any]], Message]:
+        return self._wire.from_json
+
+    @property
+    def begins(self) -> Callable[[Side, bytes], bool] | None:
+        return self._wire.begins
+
+    @property
+    def exchanges(self) -> Exchanges:
+        return self._wire.exchanges
+
+    @property
+    def disowns(self) -> Callable[[bytes, bytes, bool], bool] | None:
+        return self._wire.disowns
+
+    @property
+    def first_messages(self) -> frozenset[str]:
+        return self._wire.first_messages
+
+    @property
+    def encoder(self) -> type[ConnectionEncoder]:
+        return self._wire.encoder
+
+    @property
+    def message_names(self) -> frozenset[str]:
+        """The names that frames may have: declared ones, operations known by name alone, and undeclared ones."""
+        declared = (cls.declaration.name for cls in self.messages)
+        asked = (name for name, _ in self.exchanges.asks | self.exchanges.may_ask)
+        return frozenset((*declared, *asked, *self._wire.undeclared))
+
+    def open_encoder(self) -> ConnectionEncoder:
+        """Return an encoder for the messages of a new connection."""
+        return self.encoder(self.encode, self.from_json)

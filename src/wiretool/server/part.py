@@ -1,0 +1,47 @@
+"""The server part of a protocol: how its mock server is made, and which options it has."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+from wiretool.codec.jsonform import nearest
+from wiretool.errors import UsageError
+from wiretool.protocols.base.registry import PROTOCOLS, protocols_with
+from wiretool.server.mock import Mock
+from wiretool.server.options import COMMON, MockOptions, spelling
+
+
+class ServerPart(NamedTuple):
+    """What `Protocol.server` names."""
+
+    make: Callable[[MockOptions], Mock]
+    #: The names of the options that its mock has, beside those of every mock.
+    options: frozenset[str] = frozenset()
+    #: Read the lines of a feed, for a mock with the option `feed`. InputError names the line that is wrong.
+    read_feed: Callable[[Iterable[str]], Iterator[Any]] | None = None
+
+
+def server_part(protocol: str) -> ServerPart | None:
+    """Return the server part of a protocol, None where it has no mock."""
+    part: ServerPart | None = PROTOCOLS[protocol].part("server") if protocol in PROTOCOLS else None
+    return part
+
+
+def mock_for(protocol: str, options: MockOptions) -> Mock:
+    """A new mock server of a protocol. UsageError for a protocol without one, or options that are not its."""
+    part = server_part(protocol)
+    if part is None:
+        known = protocols_with("server")
+        raise UsageError(f"no server for {protocol!r}{nearest(protocol, known)}: there is one for {', '.join(known)}")
+    check_options(protocol, part, options)
+    return part.make(options)
+
+
+def check_options(protocol: str, part: ServerPart, options: MockOptions) -> None:
+    """UsageError for an option that the protocol's mock does not have."""
+    plain = MockOptions()
+    for field in fields(options):
+        is_known = field.name in COMMON or field.name in part.options
+        if not is_known and getattr(options, field.name) != getattr(plain, field.name):
+            homes = [name for name in protocols_with("server") if field.name in PROTOCOLS[name].part("server").options]
+            raise UsageError(f"{spelling(field.name)}: not allowed with {protocol}; only with {' and '.join(homes)}")
