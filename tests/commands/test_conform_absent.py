@@ -10,7 +10,7 @@ from tests.helpers.servers import wiretool
 
 PROTOCOLS = ("sbp", "sbp-0.1", "offramp", "pravega", "pravega-controller", "pravega-draft")
 #: Modules of fault rules, mocks and terminals, which take longer to load than the cases.
-NEEDLESS = ("wiretool.faults", "wiretool.server.part", "wiretool.net.host", "rich.console", "pyarrow")
+NEEDLESS = ("wiretool.faults", "wiretool.net.host", "rich.console", "pyarrow")
 #: Seconds that the machine of a test may take at most, many times what it takes alone.
 LIMIT_S = 20
 

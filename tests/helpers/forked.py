@@ -29,7 +29,7 @@ from typing import Self
 
 #: Parts of the program that commands load, some of them only when they run, and single modules of those parts of which
 #: some load Locust (that has processes of its own in any case) or Spark.
-PARTS = ("bulk", "capture", "commands", "faults", "net", "protocols", "replay", "servers", "sessions", "sinks")
+PARTS = ("bulk", "capture", "commands", "faults", "net", "protocols", "replay", "server", "sessions", "sinks")
 MODULES = ("load.bench", "load.fitting", "load.planning", "load.report", "load.streams")
 #: What libraries load late; PyArrow loads pandas wherever that is installed.
 LIBRARIES = ("pyarrow.parquet", "typer._adapters", "uvloop", "pandas")
@@ -178,7 +178,8 @@ def load() -> None:
     for part in PARTS:
         package = import_module(f"wiretool.{part}")
         for module in pkgutil.walk_packages(package.__path__, f"wiretool.{part}."):
-            import_module(module.name)
+            if ".load" not in module.name:  # users of loads change the standard library
+                import_module(module.name)
     for name in (*(f"wiretool.{module}" for module in MODULES), *LIBRARIES):
         with suppress(ImportError):  # then they are loaded when they are needed, or are not there
             import_module(name)

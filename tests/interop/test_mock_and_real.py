@@ -26,7 +26,7 @@ WINDOW_ROUNDS = 40
 LEASE_MS, LATE_MS = 10_000, 12_000
 #: Lists that a real controller gives out now and then, and now and then empty.
 VARYING = {"sealed.listCompletedTransactions", "sealed.listStreamsInScopeForTag"}
-REAL_ANSWERS = Path(__file__).parents[1] / "servers" / "pravega" / "controller" / "real_answers.json"
+REAL_ANSWERS = Path(__file__).parents[1] / "protocols" / "pravega_controller" / "server" / "real_answers.json"
 
 needs_maven = pytest.mark.skipif(
     shutil.which("mvn") is None and not IS_CI, reason="Maven is not installed: Pravega's Java client was left out"
