@@ -14,9 +14,9 @@ import gevent
 from wiretool.load.drain import DRAINED
 from wiretool.load.findings import distinct
 from wiretool.load.intervals import Drained, Ended, Interval, Ready, Said, Tally, Written
+from wiretool.load.part import load_part
 from wiretool.load.plan import GRACE_S, Plan
 from wiretool.load.session import Session
-from wiretool.load.stored_formats import DIALECTS
 
 #: How long users may take to set up, each of them having its own limits besides.
 SETUP_S = 60.0
@@ -167,7 +167,9 @@ class Running:
         session, events = self._session, Counter[str]()
         for writer in session.writers:
             events[writer.segment] += writer.acknowledged
-        size = self._appended_bytes / self._appended + DIALECTS[self._plan.protocol].head.width if self._appended else 0
+        stored = load_part(self._plan.protocol).stored
+        head_bytes = 0 if stored is None else stored.head.width
+        size = self._appended_bytes / self._appended + head_bytes if self._appended else 0
         readers = {session.worker: 0 if session.drain is None else len(session.drain.readers)}
         written = Written(worker=session.worker, events=events, bytes=round(size * events.total()), readers=readers)
         self._say(written)

@@ -6,17 +6,14 @@ Whether the generator itself was able to measure is in health.py.
 from collections.abc import Iterator, Mapping, Sequence
 
 from wiretool.load.figures import share_text
+from wiretool.load.part import load_part
 from wiretool.load.plan import GRACE_S, Plan
 from wiretool.load.result import Operation, Second
 from wiretool.sinks.text.figures import time_text
 from wiretool.units import counted
 
-#: What appenders do, and fetchers.
-APPEND, FETCH, CONSUME = "append", "fetch", "consume"
-#: What fetchers of a stream that is written meanwhile are seen to get; they may make no other exchange.
-TAIL = "tail"
-#: Protocols whose clients consume roads.
-CONSUMED = ("offramp",)
+#: The operation of appenders.
+APPEND = "append"
 #: Whole seconds at the end of a run in which appends were due and none was answered: fewer may be one pause.
 SILENT_SECONDS = 2
 
@@ -29,7 +26,7 @@ def expected_operations(plan: Plan, *, is_drained: bool) -> list[tuple[str, ...]
     does_fetch = plan.fetchers and (is_drained or not plan.has_backlog)
     expected: list[tuple[str, ...]] = [(APPEND,)] if plan.appenders else []
     if does_fetch:
-        expected.append((CONSUME if plan.protocol in CONSUMED else FETCH, TAIL))
+        expected.append(load_part(plan.protocol).reads)
     return expected
 
 

@@ -3,30 +3,9 @@
 from collections.abc import Mapping
 from types import new_class
 
+from wiretool.load.part import imported, load_part
 from wiretool.load.plan import Plan
 from wiretool.load.users.user import LoadUser
-from wiretool.protocols.offramp.load.users import OfframpConsumer
-from wiretool.protocols.pravega.load.users import PravegaAppender, PravegaFetcher
-from wiretool.protocols.pravega_draft.load.users import PravegaDraftAppender, PravegaDraftFetcher
-from wiretool.protocols.sbp.load.users import SbpAppender, SbpFetcher
-from wiretool.protocols.sbp_0_1.load.users import SbpBatchAppender, SbpBatchFetcher
-
-#: Who appends, by protocol.
-APPENDERS: Mapping[str, type[LoadUser]] = {
-    "pravega": PravegaAppender,
-    "pravega-draft": PravegaDraftAppender,
-    "sbp": SbpAppender,
-    "sbp-0.1": SbpBatchAppender,
-}
-
-#: Who reads meanwhile.
-FETCHERS: Mapping[str, type[LoadUser]] = {
-    "pravega": PravegaFetcher,
-    "pravega-draft": PravegaDraftFetcher,
-    "sbp": SbpFetcher,
-    "sbp-0.1": SbpBatchFetcher,
-    "offramp": OfframpConsumer,
-}
 
 
 def user_classes(plan: Plan) -> dict[type[LoadUser], int]:
@@ -43,13 +22,14 @@ def user_classes(plan: Plan) -> dict[type[LoadUser], int]:
     }
     if plan.places:
         wishes |= {"places": plan.places, "token": plan.token}
+    part = load_part(plan.protocol)
     classes: dict[type[LoadUser], int] = {}
     if plan.appenders:
         rate = None if plan.rate_per_s is None else plan.rate_per_s / plan.appenders
         appending = {**wishes, "rate": rate, "conditional": plan.is_conditional}
-        classes[made(APPENDERS[plan.protocol], plan.appenders, appending)] = plan.appenders
+        classes[made(imported(part.appender), plan.appenders, appending)] = plan.appenders
     if plan.fetchers:
-        classes[made(FETCHERS[plan.protocol], plan.fetchers, {**wishes, "road": plan.road})] = plan.fetchers
+        classes[made(imported(part.fetcher), plan.fetchers, {**wishes, "road": plan.road})] = plan.fetchers
     return classes
 
 

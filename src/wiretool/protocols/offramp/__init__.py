@@ -11,6 +11,7 @@ PROTOCOL = Protocol(
     columns="wiretool.protocols.offramp.bulk:OfframpBulk",
     state="wiretool.protocols.offramp.state:STATE",
     server="wiretool.protocols.offramp.server.mock:SERVER",
+    load="wiretool.protocols.offramp.load:LOAD",
     conformance="wiretool.protocols.offramp.conformance:CONFORMANCE",
     consistency="wiretool.protocols.offramp.consistency:CONSISTENCY",
     fuzz="wiretool.protocols.offramp.fuzz:FUZZ",

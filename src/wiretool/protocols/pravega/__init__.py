@@ -11,6 +11,7 @@ PROTOCOL = Protocol(
     columns="wiretool.protocols.pravega.bulk:PravegaBulk",
     state="wiretool.protocols.pravega.state:STATE",
     server="wiretool.protocols.pravega.server.mock:SERVER",
+    load="wiretool.protocols.pravega.load:LOAD",
     conformance="wiretool.protocols.pravega.conformance:CONFORMANCE",
     consistency="wiretool.protocols.pravega.consistency:CONSISTENCY",
     fuzz="wiretool.protocols.pravega.fuzz:FUZZ",

@@ -11,6 +11,7 @@ PROTOCOL = Protocol(
     columns="wiretool.protocols.pravega_draft.bulk:DraftBulk",
     state="wiretool.protocols.pravega_draft.state:STATE",
     server="wiretool.protocols.pravega_draft.server.mock:SERVER",
+    load="wiretool.protocols.pravega_draft.load:LOAD",
     conformance="wiretool.protocols.pravega_draft.conformance:CONFORMANCE",
     consistency="wiretool.protocols.pravega_draft.consistency:CONSISTENCY",
     fuzz="wiretool.protocols.pravega_draft.fuzz:FUZZ",

@@ -11,6 +11,7 @@ PROTOCOL = Protocol(
     columns="wiretool.protocols.sbp.bulk:SbpBulk",
     state="wiretool.protocols.sbp.state:STATE",
     server="wiretool.protocols.sbp.server.mock:SERVER",
+    load="wiretool.protocols.sbp.load:LOAD",
     conformance="wiretool.protocols.sbp.conformance:CONFORMANCE",
     consistency="wiretool.protocols.sbp.consistency:CONSISTENCY",
     fuzz="wiretool.protocols.sbp.fuzz:FUZZ",

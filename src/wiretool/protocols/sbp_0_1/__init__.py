@@ -11,6 +11,7 @@ PROTOCOL = Protocol(
     columns="wiretool.protocols.sbp_0_1.bulk:BatchBulk",
     state="wiretool.protocols.sbp_0_1.state:STATE",
     server="wiretool.protocols.sbp_0_1.server.mock:SERVER",
+    load="wiretool.protocols.sbp_0_1.load:LOAD",
     conformance="wiretool.protocols.sbp_0_1.conformance:CONFORMANCE",
     consistency="wiretool.protocols.sbp_0_1.consistency:CONSISTENCY",
     fuzz="wiretool.protocols.sbp_0_1.fuzz:FUZZ",
