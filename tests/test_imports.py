@@ -22,16 +22,12 @@ PARTS: dict[str, set[str]] = {
 #: Modules of engines that still know protocols by name, until all is registered.
 BY_NAME = {
     "wiretool.commands.bench_controller",
-    "wiretool.faults.adapters",
-    "wiretool.faults.places",
     "wiretool.load",
     "wiretool.load.closing",
     "wiretool.load.consuming",
     "wiretool.load.stored_formats",
     "wiretool.load.streams",
     "wiretool.load.users.ordered",
-    "wiretool.replay.adapters",
-    "wiretool.sinks.arrow.events",
 }
 
 #: A part of a protocol, whichever engine it is for.

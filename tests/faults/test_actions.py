@@ -13,7 +13,7 @@ from tests.faults.run import Run, said
 from tests.helpers.frames import SAYINGS, talk
 from wiretool.codec.message import Message, Side
 from wiretool.faults import Cut, Deliver, Finish
-from wiretool.faults.adapters import dialect_of
+from wiretool.faults.adapter import dialect_of
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.sbp.messages import SbpFrame
 from wiretool.where.names import spelt

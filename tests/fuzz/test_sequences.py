@@ -7,7 +7,7 @@ import pytest
 
 from tests.fuzz.helpers import PROTOCOLS, session_of
 from wiretool.errors import InputError
-from wiretool.faults.adapters import dialect_of
+from wiretool.faults.adapter import dialect_of
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import FuzzSequence, Sending
 from wiretool.fuzz.sequence_run import NS_PER_S, Patience, RunSetting, SequenceRun

@@ -8,7 +8,7 @@ import pytest
 from tests.replay.talks import PLAIN, appending, reading, recorded, setting_up, talk
 from wiretool.capture.files import read_packets
 from wiretool.codec.message import Side
-from wiretool.faults.adapters import dialect_of
+from wiretool.faults.adapter import dialect_of
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.pravega_controller.calls import CALLS
 from wiretool.records import Record

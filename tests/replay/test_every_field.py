@@ -8,7 +8,7 @@ from tests.conftest import HERE
 from tests.replay.mutants import Spot, mutated
 from wiretool.capture.files import read_packets
 from wiretool.codec.message import Issued, Position, Role
-from wiretool.faults.adapters import dialect_of
+from wiretool.faults.adapter import dialect_of
 from wiretool.faults.places import roles_in
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.sbp.faults import SbpDialect

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 from wiretool.codec.json_types import JsonName
@@ -264,3 +265,10 @@ def _senders(cls: type[Message]) -> tuple[Side, ...]:
     if sender == "both":
         return ("client", "server")
     return ("server",) if sender == "server" else ("client",)
+
+
+@cache
+def dialect_of(protocol: Protocol) -> Dialect:
+    """The dialect of a protocol; of one without a dialect of its own, what its declarations allow."""
+    make: Callable[[Protocol], Dialect] = protocol.part("faults") or Dialect
+    return make(protocol)

@@ -13,7 +13,7 @@ from wiretool import limits
 from wiretool.codec.message import Side
 from wiretool.errors import UsageError
 from wiretool.faults.actions import Keep
-from wiretool.faults.adapters import dialect_of
+from wiretool.faults.adapter import dialect_of
 from wiretool.faults.effects import Cut as Cut
 from wiretool.faults.effects import Deliver as Deliver
 from wiretool.faults.effects import Effect as Effect

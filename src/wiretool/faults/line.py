@@ -7,7 +7,7 @@ from wiretool import limits
 from wiretool.codec.message import Side, other_side
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Reorder
-from wiretool.faults.adapters import Dialect
+from wiretool.faults.adapter import Dialect
 from wiretool.faults.lane import Kept, Lane
 from wiretool.faults.live import LiveWatch
 from wiretool.faults.passage import Passage, in_order

@@ -24,8 +24,7 @@ from wiretool.faults.actions import (
     WrongChecksum,
     WrongLength,
 )
-from wiretool.faults.adapter import Form
-from wiretool.faults.adapters import Dialect
+from wiretool.faults.adapter import Dialect, Form
 from wiretool.faults.standing import Standing
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.records import Record

@@ -24,7 +24,7 @@ from wiretool.faults.actions import (
     WrongChecksum,
     WrongLength,
 )
-from wiretool.faults.adapters import Dialect, Kind, dialect_of
+from wiretool.faults.adapter import Dialect, Kind, dialect_of
 from wiretool.faults.reach import UNDECLARED, known_of, may_hold
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.where.fields import names_for

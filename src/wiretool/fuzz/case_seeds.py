@@ -11,7 +11,7 @@ from wiretool.conformance.levels import Verdict
 from wiretool.conformance.mock_run import MOCK_PATIENCE_S, mock_of
 from wiretool.conformance.results import CaseResult
 from wiretool.conformance.run import ConformanceCaller
-from wiretool.faults.adapters import dialect_of
+from wiretool.faults.adapter import dialect_of
 from wiretool.fuzz.building import Began, Event, Left, Seen, SentBytes, sequence_from
 from wiretool.fuzz.connection import FuzzConnection
 from wiretool.fuzz.sequence import FuzzSequence

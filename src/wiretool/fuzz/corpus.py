@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from wiretool import folder_locks
 from wiretool.errors import InputError, UsageError, why_unreadable
 from wiretool.expectations import json_problem
-from wiretool.faults.adapters import dialect_of
+from wiretool.faults.adapter import dialect_of
 from wiretool.fuzz.novelty import Feature, Novelty
 from wiretool.fuzz.sequence import CAPTURE_SETUP, FuzzSequence
 from wiretool.fuzz.serial import sequence_form, sequence_from_form

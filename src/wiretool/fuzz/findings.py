@@ -11,7 +11,7 @@ from typing import Any
 
 from wiretool.errors import InputError, PeerError, why_unreadable
 from wiretool.expectations import json_problem
-from wiretool.faults.adapters import dialect_of
+from wiretool.faults.adapter import dialect_of
 from wiretool.fuzz.bounded_form import bounded_sequence
 from wiretool.fuzz.finding_folder import JSON_FILE, expected_line
 from wiretool.fuzz.investigation import Confirmed

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from wiretool.conformance.case import Case
 from wiretool.conformance.levels import Verdict
-from wiretool.faults.adapters import dialect_of
+from wiretool.faults.adapter import dialect_of
 from wiretool.fuzz.mutations.order import relabelled
 from wiretool.fuzz.oracles import DIED, MEMORY, SILENT, STALL, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion
 from wiretool.fuzz.rewriting import Rewriter

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from wiretool.codec.message import Side
-from wiretool.faults.adapters import dialect_of
+from wiretool.faults.adapter import dialect_of
 from wiretool.fuzz.building import Began, Event, Left, Seen, SentBytes, sequence_from
 from wiretool.fuzz.sequence import FuzzSequence, Sending
 from wiretool.protocols.base.protocol import Protocol

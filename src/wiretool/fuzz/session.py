@@ -13,7 +13,7 @@ from wiretool.conformance.mock_run import mock_of
 from wiretool.conformance.mutants import Mutant
 from wiretool.conformance.registry import conformance_of
 from wiretool.errors import CaptureError, InputError
-from wiretool.faults.adapters import dialect_of
+from wiretool.faults.adapter import dialect_of
 from wiretool.fuzz.branches import BranchCoverage, BranchNovelty, CoveredTarget, has_monitoring
 from wiretool.fuzz.campaign import Campaign, Counts, Limits
 from wiretool.fuzz.case_seeds import case_sequences

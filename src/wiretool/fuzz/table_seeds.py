@@ -13,7 +13,7 @@ from itertools import count, zip_longest
 
 import msgspec
 
-from wiretool.faults.adapters import dialect_of
+from wiretool.faults.adapter import dialect_of
 from wiretool.fuzz.building import MESSAGES_MAX, Began, Event, Seen, sequence_from
 from wiretool.fuzz.case_seeds import TOKEN
 from wiretool.fuzz.connection import FuzzConnection

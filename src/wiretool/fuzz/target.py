@@ -14,7 +14,7 @@ from wiretool.conformance.results import CaseResult
 from wiretool.conformance.run import ConformanceCaller
 from wiretool.consistency.model import Consistency
 from wiretool.consistency.registry import consistency_of
-from wiretool.faults.adapters import dialect_of
+from wiretool.faults.adapter import dialect_of
 from wiretool.fuzz.garbage import collect_all
 from wiretool.fuzz.memory_target import MemoryTarget, alarm, allocations_traced, peak_address_space
 from wiretool.fuzz.rewriting import Rewriter

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from wiretool.errors import InputError, why_unreadable
 from wiretool.expectations import json_problem
-from wiretool.faults.adapters import dialect_of
+from wiretool.faults.adapter import dialect_of
 from wiretool.fuzz.building import Event, Seen, sequence_from
 from wiretool.fuzz.connection import FuzzConnection
 from wiretool.fuzz.part import SessionTable

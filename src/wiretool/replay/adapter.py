@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from wiretool.codec.message import Credential, Issued, Message, Named, Position, Role, Varies, fields_of
-from wiretool.faults.adapter import Form
-from wiretool.faults.adapters import dialect_of
+from wiretool.faults.adapter import Form, dialect_of
 from wiretool.faults.places import Pattern, roles_in, values_at, with_value
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.protocol import Protocol
@@ -116,6 +115,8 @@ class Manner:
 
     #: Whether bytes of the client that are no frame are said again as they are.
     is_said_raw = True
+    #: Whether its server is prepared before those of other protocols.
+    is_first = False
     #: The role of the names of what requests are about, of which servers may have made up a part.
     name_role: Issued | None = None
 

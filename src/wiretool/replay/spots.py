@@ -7,7 +7,7 @@ from typing import NamedTuple
 from wiretool.codec.flatbuffers import Table
 from wiretool.codec.jsonform import nearest
 from wiretool.errors import UsageError
-from wiretool.faults.adapters import dialect_of
+from wiretool.faults.adapter import dialect_of
 from wiretool.faults.words import Words
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.replay.adapter import Difference, Steps

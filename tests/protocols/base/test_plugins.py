@@ -52,7 +52,7 @@ def test_a_broken_plugin_is_reported_in_a_line_and_the_others_work(tmp_path: Pat
         f"wiretool: warning: protocol 'absent': the entry point no_such_module:PROTOCOL {loading}: "
         "ModuleNotFoundError: No module named 'no_such_module'",
         f"wiretool: warning: protocol 'misnamed': the entry point plugin:GOOD {loading}: "
-        "it is no Protocol with the name 'misnamed'",
+        "it is not a Protocol with the name 'misnamed'",
     ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from wiretool.errors import PeerError
-from wiretool.faults.adapters import dialect_of
+from wiretool.faults.adapter import dialect_of
 from wiretool.fuzz.campaign import REJECTED_MAX, TRIES_MAX, Counts, Limits
 from wiretool.fuzz.client.clean_runs import CleanRuns
 from wiretool.fuzz.client.client_run import ClientOutcome

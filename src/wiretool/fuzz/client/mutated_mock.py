@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from wiretool.errors import EncodeError
-from wiretool.faults.adapters import dialect_of
+from wiretool.faults.adapter import dialect_of
 from wiretool.fuzz.client.reply_fault import LEGAL_KINDS, FaultKind, ReplyFault
 from wiretool.fuzz.connection import FuzzConnection
 from wiretool.fuzz.rewriting import Rewriter

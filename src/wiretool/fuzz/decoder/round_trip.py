@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from wiretool.codec.message import Side
 from wiretool.errors import EncodeError
-from wiretool.faults.adapters import dialect_of
+from wiretool.faults.adapter import dialect_of
 from wiretool.protocols.base.conversation import Reading, let_go
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.registry import PROTOCOLS

@@ -50,7 +50,7 @@ def _registration(entry: EntryPoint) -> Protocol:
     else:
         if isinstance(protocol, Protocol) and protocol.name == entry.name:
             return protocol
-        why = f"it is no Protocol with the name {entry.name!r}"
+        why = f"it is not a Protocol with the name {entry.name!r}"
     raise UsageError(f"protocol {entry.name!r}: the entry point {entry.value}{package} does not load: {why}")
 
 

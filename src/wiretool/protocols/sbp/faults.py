@@ -18,6 +18,7 @@ from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.sbp.forms import frame_from_json
 from wiretool.protocols.sbp.framing import FIXED_BYTES, HEADER_LENGTH_AT, LENGTH_BYTES, encode_frame
 from wiretool.protocols.sbp.messages import CHECKSUM_BYTES, SbpFrame, Schema, operations_of
+from wiretool.protocols.sbp.schema import LATEST
 from wiretool.protocols.sbp.session import SbpConversation
 from wiretool.records import Record
 
@@ -181,3 +182,8 @@ class SbpDialect(Dialect):
             return frame
         checksum = zlib.crc32(frame[payload_at:-CHECKSUM_BYTES])
         return frame[:-CHECKSUM_BYTES] + checksum.to_bytes(CHECKSUM_BYTES, "big")
+
+
+def latest_dialect(protocol: Protocol) -> SbpDialect:
+    """The dialect of the newest schema."""
+    return SbpDialect(protocol, (LATEST,))

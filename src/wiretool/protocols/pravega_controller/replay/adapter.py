@@ -50,6 +50,8 @@ _AUTHORIZATION = "authorization"
 class ControllerManner(Manner):
     """Scopes, streams, their segments and transactions."""
 
+    is_first = True
+
     is_said_raw = False
 
     def __init__(self, protocol: Protocol) -> None:
