@@ -22,8 +22,8 @@ from wiretool.errors import CaptureError, PeerError, UsageError
 
 if TYPE_CHECKING:
     from wiretool.net.addresses import Address
-    from wiretool.net.calling import Stage
     from wiretool.net.dialler import Target
+    from wiretool.net.stage import Stage
     from wiretool.replay.adapter import Manner
     from wiretool.replay.expect import Expectations
     from wiretool.replay.outcomes import Outcome
@@ -266,7 +266,7 @@ def stage_for(
 ) -> "Stage":
     """Whom it is played to, and what is recorded of that: the last recording is kept until somebody is reached."""
     from wiretool.commands.serving import rules_for
-    from wiretool.net.calling import Stage
+    from wiretool.net.stage import Stage
     from wiretool.replay.mocks import mocks_for
     from wiretool.server.options import MockOptions
     from wiretool.sinks.pcapng import open_recording
