@@ -72,9 +72,9 @@ class Protocol:
     state: str = ""
     #: The mock server: a `ServerPart`.
     server: str = ""
-    #: Faults beyond those that its declarations allow: called with the protocol, it returns a `Dialect`.
+    #: Faults beyond those that its declarations allow: called with the protocol, it returns a `FaultAdapter`.
     faults: str = ""
-    #: Replay: called with the protocol, it returns a `Manner`.
+    #: Replay: called with the protocol, it returns a `ReplayAdapter`.
     replay: str = ""
     #: Load: a `LoadPart`.
     load: str = ""
