@@ -1,7 +1,7 @@
 """The house as a test: an import follows the arrows, and each library stays at home."""
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,16 +19,10 @@ PARTS: dict[str, set[str]] = {
     "consistency": {"consistency", "records", "memory_budget"},
     "fuzz": {"fuzz"},
 }
-#: Modules of engines that still know protocols by name, until all is registered.
-BY_NAME = {
-    "wiretool.faults.adapters",
-    "wiretool.faults.places",
-    "wiretool.replay.adapters",
-    "wiretool.sinks.arrow.events",
-}
 
 #: A part of a protocol, whichever engine it is for.
 PART = "protocols/*/*"
+
 
 #: From the ground up; a part may import what stands on a line above its own, and its own part.
 FLOORS: tuple[tuple[str, ...], ...] = (
@@ -141,7 +135,7 @@ def imported_in(path: Path, nodes: Iterable[ast.AST]) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: a relative import"
             module = node.module or ""
-            yield from (f"{module}.{alias.name}" for alias in node.names) if module == "wiretool" else (module,)
+            yield from (f"{module}.{alias.name}" for alias in node.names) if is_ours(f"{module}.") else (module,)
 
 
 def floor_of(part: str) -> int:
@@ -161,8 +155,6 @@ def test_imports_follow_the_arrows(path: Path) -> None:
             continue
         if target.startswith("__"):
             continue
-        if target == PART and module_of(path) in BY_NAME:
-            continue
         below = floor_of(target) < floor_of(part)
         assert below or (part, target) in NEIGHBOURS, f"{part} imports {target}"
 
@@ -173,7 +165,7 @@ def test_engines_know_no_protocol() -> None:
         for path in modules()
         if not protocol_of(module_of(path)) and any(map(protocol_of, filter(is_ours, imported(path))))
     }
-    assert knowing == BY_NAME
+    assert knowing == set()
 
 
 @pytest.mark.parametrize("path", [path for path in modules() if part_of(path) == PART], ids=module_of)
@@ -208,3 +200,26 @@ def test_every_part_has_its_floor() -> None:
     for path in modules():
         if part_of(path) not in ("__init__", "__main__"):
             floor_of(part_of(path))
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    """No cycle of imports, those inside functions and for type checkers included."""
+    graph = {module_of(path): {name for name in imported(path) if is_ours(name)} for path in modules()}
+    for module, names in graph.items():
+        graph[module] = {own for name in names if (own := _module_in(graph, name)) and own != module}
+    open_ = dict(graph)
+    while free := [module for module, names in open_.items() if not names & open_.keys()]:
+        for module in free:
+            del open_[module]
+    # What is left is on a cycle, or imports one.
+    while outer := [module for module in open_ if not any(module in names for names in open_.values())]:
+        for module in outer:
+            del open_[module]
+    assert list(open_) == []
+
+
+def _module_in(graph: Mapping[str, object], name: str) -> str:
+    """The module that an import of `name` loads: itself, or the one that has it."""
+    while name and name not in graph:
+        name = name.rpartition(".")[0]
+    return name

@@ -26,7 +26,7 @@ from wiretool.faults.actions import (
     WrongChecksum,
     WrongLength,
 )
-from wiretool.faults.adapters import Kind
+from wiretool.faults.adapter import Kind
 from wiretool.faults.rule import When
 
 DATA_APPENDED: Kind = ("server", "DataAppended")

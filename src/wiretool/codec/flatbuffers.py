@@ -149,7 +149,7 @@ class TableSlot(SlotType):
     """Another table; which one, the annotation says."""
 
     def __init__(self, cls: type[Table] = Table, *, required: bool = False) -> None:
-        self.cls = cls
+        self.cls = self.structure = cls
         self.name = cls.__name__
         self.is_required = required
 

@@ -64,6 +64,13 @@ def shorten(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:50]}... ({len(text)} characters)"
 
 
+class JsonMap(JsonType):
+    """An object whose keys are data and no names of fields."""
+
+    #: Whether its values are numbers that mean what the name of the field says.
+    has_numbers = False
+
+
 class JsonInt(JsonType):
     """A whole number, written without fraction and exponent, that fits `bits` bits two's complement."""
 

@@ -15,7 +15,7 @@ class Nested(WireType):
 
     def __init__(self, cls: type[Message]) -> None:
         self.name = cls.__name__
-        self.cls = cls
+        self.cls = self.structure = cls
         self.fields = fields_of(cls)
         self.size_min = sum(field.wire.size_min for field in self.fields if not field.is_optional)
 
@@ -39,6 +39,9 @@ class Structure(WireType):
     """A structure whose layout is written by hand; its JSON form comes from the declaration of `cls`."""
 
     cls: ClassVar[type[Message]]
+
+    def __init_subclass__(cls) -> None:
+        cls.structure = getattr(cls, "cls", None)
 
     def checked(self, value: Any, path: str) -> Any:
         """The value, if it is such a structure."""

@@ -31,6 +31,8 @@ class WireType(ABC):
     size_min: int = 0
     #: What a column of such values holds.
     stored: Stored = "json"
+    #: The class whose fields a value has, for types of structures.
+    structure: type[Any] | None = None
 
     @abstractmethod
     def read(self, cursor: Cursor, path: str) -> Any:

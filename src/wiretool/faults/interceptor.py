@@ -13,7 +13,7 @@ from wiretool import limits
 from wiretool.codec.message import Side
 from wiretool.errors import UsageError
 from wiretool.faults.actions import Keep
-from wiretool.faults.adapters import dialect_of
+from wiretool.faults.adapter import fault_adapter_of
 from wiretool.faults.effects import Cut as Cut
 from wiretool.faults.effects import Deliver as Deliver
 from wiretool.faults.effects import Effect as Effect
@@ -125,7 +125,9 @@ class Interceptor:
         )
         watch = LiveWatch(connection, protocol, client, server, now_ns, self._next_record) if is_watched else None
         rng = random.Random(f"{self._seed}/connection/{connection}")
-        line = Line(connection, dialect_of(protocol), watch, rng, self._tell, self._noter(connection), self._has_hit)
+        line = Line(
+            connection, fault_adapter_of(protocol), watch, rng, self._tell, self._noter(connection), self._has_hit
+        )
         line.obey(standings)
         self._lines[connection] = line
 

@@ -7,7 +7,7 @@ from wiretool import limits
 from wiretool.codec.message import Side, other_side
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Reorder
-from wiretool.faults.adapters import Dialect
+from wiretool.faults.adapter import FaultAdapter
 from wiretool.faults.lane import Kept, Lane
 from wiretool.faults.live import LiveWatch
 from wiretool.faults.passage import Passage, in_order
@@ -124,7 +124,7 @@ class Line:
     def __init__(
         self,
         number: int,
-        dialect: Dialect,
+        dialect: FaultAdapter,
         watch: LiveWatch | None,
         rng: random.Random,
         on_record: Callable[[Record], None],

@@ -5,15 +5,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from wiretool.codec.flatbuffers import BytesSlot, Scalar, ScalarsSlot, TableSlot, TablesSlot, UnionSlot
-from wiretool.codec.json_types import JsonInt, JsonList, JsonValue
+from wiretool.codec.json_types import JsonInt, JsonList, JsonMap, JsonValue
 from wiretool.codec.jsonform import nearest
 from wiretool.codec.message import Message, Named, Role, fields_of
-from wiretool.codec.nested import Nested, Structure
 from wiretool.codec.types import Int, ListOf, Uuid, WireType
 from wiretool.errors import EncodeError
-from wiretool.protocols.offramp.messages import PartitionOffsets
-from wiretool.protocols.pravega_controller.protobuf_types import MapOf
-from wiretool.protocols.sbp.records import SizedTable
 from wiretool.where.names import DEPTH_MAX, spelt
 
 Step = str | int
@@ -44,10 +40,10 @@ def _check_in(wire: WireType, steps: Sequence[Step], value: Any, path: str) -> N
         wire.from_json(value, path)
     elif isinstance(wire, UnionSlot | JsonValue | BytesSlot):
         return
-    elif isinstance(wire, PartitionOffsets | MapOf):
+    elif isinstance(wire, JsonMap):
         if len(steps) == 1:
             wire.from_json({str(steps[0]): value}, path)
-    elif (cls := _structure(wire)) is not None:
+    elif (cls := wire.structure) is not None:
         if isinstance(steps[0], int):
             raise EncodeError("is not a list", path=path)
         _check(cls, steps, value, path)
@@ -57,10 +53,6 @@ def _check_in(wire: WireType, steps: Sequence[Step], value: Any, path: str) -> N
         _check_in(element, steps[1:], value, f"{path}[{steps[0]}]")
     else:
         raise EncodeError(f"has no {spelt(steps)!r} in it", path=path)
-
-
-def _structure(wire: WireType) -> type[Message] | None:
-    return wire.cls if isinstance(wire, Nested | TableSlot | SizedTable | Structure) else None
 
 
 def _element(wire: WireType) -> WireType | None:
@@ -99,7 +91,11 @@ def roles_in(cls: type[Message]) -> Iterator[tuple[Pattern, Role]]:
 
 
 def _is_number(wire: WireType) -> bool:
-    return isinstance(wire, Int | JsonInt | Scalar | PartitionOffsets)
+    return isinstance(wire, Int | JsonInt | Scalar) or _is_number_map(wire)
+
+
+def _is_number_map(wire: WireType) -> bool:
+    return isinstance(wire, JsonMap) and wire.has_numbers
 
 
 def _last_name(steps: Pattern) -> str:
@@ -118,12 +114,12 @@ def _places(cls: type[Message], before: Pattern = (), above: Role | None = None)
 
 
 def _places_in(wire: WireType, steps: Pattern, role: Role | None) -> Iterator[Found]:
-    if (cls := _structure(wire)) is not None:
+    if (cls := wire.structure) is not None:
         yield from _places(cls, steps, role)
     elif (element := _element(wire)) is not None:
         yield from _places_in(element, (*steps, None), role)
     else:
-        yield ((*steps, None) if isinstance(wire, PartitionOffsets) else steps), wire, role
+        yield ((*steps, None) if _is_number_map(wire) else steps), wire, role
 
 
 # -- in a JSON form ----------------------------------------------------------------------------------------------------

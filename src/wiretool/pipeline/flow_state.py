@@ -194,7 +194,7 @@ _PIPELINE = (
 _SUBJECT = ref(Subject)
 _TABLES = (
     value("kept", Kept, protocols=pairs(INT, TEXT), blocks=pairs(INT, ref(Block)), requests=ref(Open)),
-    value("event-block", Block, n=INT, offset=INT, raw=BYTES),
+    value("event-block", Block, n=INT, offset=INT, raw=BYTES, protocol=TEXT),
     value(
         "open",
         Open,

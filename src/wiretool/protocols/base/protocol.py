@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
@@ -41,6 +41,13 @@ class Wire:
     undeclared: tuple[str, ...] = ("Unknown",)
 
 
+@cache
+def _loaded(module: str, attribute: str) -> Any:
+    """Import a part; an exception that a signal handler would raise in an import, where it may get lost, waits."""
+    with held_interrupts():
+        return getattr(import_module(module), attribute)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Protocol:
     """The registration of a protocol, which its entry point in the group `wiretool.protocols` names.
@@ -59,13 +66,15 @@ class Protocol:
     rank: int = 100
     #: The column path: a subclass of `BulkConversation`. Without, frames are read one by one.
     columns: str = ""
+    #: Where events lie in frames, for tables of events: an `EventLayout`.
+    events: str = ""
     #: The schema of open conversations between two batches of a stream: a `ConversationState`.
     state: str = ""
     #: The mock server: a `ServerPart`.
     server: str = ""
-    #: Faults beyond those that its declarations allow: called with the protocol, it returns a `Dialect`.
+    #: Faults beyond those that its declarations allow: called with the protocol, it returns a `FaultAdapter`.
     faults: str = ""
-    #: Replay: called with the protocol, it returns a `Manner`.
+    #: Replay: called with the protocol, it returns a `ReplayAdapter`.
     replay: str = ""
     #: Load: a `LoadPart`.
     load: str = ""
@@ -86,8 +95,7 @@ class Protocol:
             return None
         module, _, attribute = place.partition(":")
         try:
-            with held_interrupts():  # an exception that a signal handler raises in an import may get lost
-                return getattr(import_module(module), attribute)
+            return _loaded(module, attribute)
         except (ImportError, AttributeError) as err:
             if module.startswith("wiretool."):
                 raise

@@ -13,6 +13,7 @@ from wiretool.codec.json_types import (
     Int32,
     JsonInt,
     JsonList,
+    JsonMap,
     JsonName,
     JsonSet,
     JsonText,
@@ -29,10 +30,11 @@ _PARTITION = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 PARTITION_MAX = 2**31 - 1
 
 
-class PartitionOffsets(JsonType):
+class PartitionOffsets(JsonMap):
     """An object from partition, a canonical decimal number, to offset."""
 
     name = "object of partition: int64"
+    has_numbers = True
     _offset = JsonInt(64)
 
     def check(self, value: Any, path: str) -> dict[str, int]:

@@ -14,7 +14,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 from google.protobuf.message import Message as ProtobufMessage
 
-from wiretool.codec.json_types import JsonBool, JsonInt, JsonList, JsonText, JsonType, bad_type
+from wiretool.codec.json_types import JsonBool, JsonInt, JsonList, JsonMap, JsonText, JsonType, bad_type
 from wiretool.codec.jsonform import fields_from_json, json_form
 from wiretool.codec.message import Message
 from wiretool.codec.nested import Nested
@@ -60,7 +60,7 @@ class Structure(JsonType, Nested):
         return None if value is None else json_form(value)
 
 
-class MapOf(JsonType):
+class MapOf(JsonMap):
     """An object whose keys are text, or whole numbers written as such."""
 
     def __init__(self, key: JsonType, element: JsonType) -> None:

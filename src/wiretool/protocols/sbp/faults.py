@@ -11,13 +11,14 @@ from wiretool.codec.jsonform import nearest
 from wiretool.codec.message import Role, Side, fields_of
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Answer, Change
-from wiretool.faults.adapter import Dialect, Form, Kind, LengthField
+from wiretool.faults.adapter import FaultAdapter, Form, Kind, LengthField
 from wiretool.faults.places import Pattern, check_place, epochs_in, offsets_in, roles_in
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.sbp.forms import frame_from_json
 from wiretool.protocols.sbp.framing import FIXED_BYTES, HEADER_LENGTH_AT, LENGTH_BYTES, encode_frame
 from wiretool.protocols.sbp.messages import CHECKSUM_BYTES, SbpFrame, Schema, operations_of
+from wiretool.protocols.sbp.schema import LATEST
 from wiretool.protocols.sbp.session import SbpConversation
 from wiretool.records import Record
 
@@ -28,7 +29,7 @@ _CHECKSUM = re.compile(r"[0-9a-fA-F]{8}", re.ASCII)
 _OFFSETS = frozenset({"start", "end"})
 
 
-class SbpDialect(Dialect):
+class SbpFaultAdapter(FaultAdapter):
     """One of the two versions, with the schemas that may be spoken."""
 
     length = LengthField(0, LENGTH_BYTES)
@@ -181,3 +182,8 @@ class SbpDialect(Dialect):
             return frame
         checksum = zlib.crc32(frame[payload_at:-CHECKSUM_BYTES])
         return frame[:-CHECKSUM_BYTES] + checksum.to_bytes(CHECKSUM_BYTES, "big")
+
+
+def latest_fault_adapter(protocol: Protocol) -> SbpFaultAdapter:
+    """The dialect of the newest schema."""
+    return SbpFaultAdapter(protocol, (LATEST,))

@@ -55,7 +55,7 @@ class SizedTable(WireType):
     size_min = 4
 
     def __init__(self, cls: type[Table]) -> None:
-        self.cls = cls
+        self.cls = self.structure = cls
         self.name = f"i32 length + {cls.__name__}"
 
     def read(self, cursor: Cursor, path: str) -> Table:

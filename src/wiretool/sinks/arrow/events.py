@@ -4,6 +4,7 @@ import zlib
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
@@ -25,13 +26,10 @@ from wiretool.codec.columns import (
     Uuids,
     begins_of,
 )
-from wiretool.codec.message import Message, fields_of
-from wiretool.codec.types import Data
+from wiretool.codec.message import Message
 from wiretool.protocols.base.columns import Events, Group
-from wiretool.protocols.pravega.appends import HEADER_BYTES, event_frame
-from wiretool.protocols.pravega.messages import AppendBlock, AppendBlockEnd
-from wiretool.protocols.pravega.structures import EventFrame
-from wiretool.protocols.sbp.records import body_from_json
+from wiretool.protocols.base.events import NO_EVENTS, EventLayout
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.sinks.arrow.arrays import coded_of, coded_uuids_of, numbers_of
 from wiretool.sinks.arrow.frames import utf8
@@ -214,16 +212,16 @@ def _rows_of(record: Record, blocks: "Blocks") -> Iterator[Row]:
     if record.events is not None:
         yield from _rows_of_append(record, record.events, blocks)
     elif isinstance(record.fields, Mapping):
-        for number, body in _batched(record.fields.get("payload")):
+        for number, body in layout_of(record.protocol).batched(record.fields.get("payload")):
             yield Row(record.n, record.connection, None, _held(number), None, len(body), zlib.crc32(body))
 
 
 def _rows_of_append(record: Record, events: Sequence[Mapping[str, Any]], blocks: "Blocks") -> Iterator[Row]:
     append = record.append or {}
     writer = next((append[name] for name in WRITERS if isinstance(append.get(name), str)), None)
-    bodies = [bytes.fromhex(event["data"]) for event in events]
-    own = _place_of(record, bodies)
-    offsets = _following(record.offset + own, bodies) if own is not None else [None] * len(bodies)
+    bodies, layout = [bytes.fromhex(event["data"]) for event in events], layout_of(record.protocol)
+    own = _place_of(record, bodies, layout)
+    offsets = _following(record.offset + own, bodies, layout) if own is not None else [None] * len(bodies)
     if own is None and (block := blocks.before(record)) is not None:
         offsets = block.places_of(bodies)
     for event, body, offset in zip(events, bodies, offsets, strict=True):
@@ -236,61 +234,37 @@ def _held(number: int | None) -> int | None:
     return number if number is not None and -(2**63) <= number < 2**63 else None
 
 
-def _following(offset: int, bodies: Sequence[bytes]) -> list[int | None]:
+def _following(offset: int, bodies: Sequence[bytes], layout: EventLayout) -> list[int | None]:
     """Where events begin of which the first does at `offset`, with a header before each other one."""
     out: list[int | None] = []
     for body in bodies:
         out.append(offset)
-        offset += len(body) + HEADER_BYTES
+        offset += len(body) + layout.header_bytes
     return out
 
 
-def _place_of(record: Record, bodies: Sequence[bytes]) -> int | None:
+def _place_of(record: Record, bodies: Sequence[bytes], layout: EventLayout) -> int | None:
     """Where in the frame the first of the events begins that stand in it one after the other, each behind its header.
 
     None where they do not, as when they came in the block before it.
     """
     if not isinstance(record.fields, Message) or not bodies:
         return None
-    first = _first_body(type(record.fields))
+    first = layout.first_body(type(record.fields))
     if first is None:
         return None
-    whole = b"".join(event_frame(body) for body in bodies)
-    return first if record.raw.startswith(whole, first - HEADER_BYTES) else None
+    whole = b"".join(layout.framed(body) for body in bodies)
+    return first if record.raw.startswith(whole, first - layout.header_bytes) else None
 
 
-def _first_body(cls: type[Message]) -> int | None:
-    """Where in a frame of the class the first event's bytes begin, if it has events in itself."""
-    at = HEADER_BYTES
-    for field in fields_of(cls):
-        at += field.wire.size_min
-        if isinstance(field.wire, EventFrame):
-            return at
-        if isinstance(field.wire, Data):
-            return at + HEADER_BYTES
-        if not field.wire.form:
-            return None
-    return None
-
-
-def _batched(payload: Any) -> Iterator[tuple[int | None, bytes]]:
-    """Number and bytes of each record in the batches of a payload's JSON form, or of each batch that is one whole."""
-    if not isinstance(payload, Mapping):
-        return
-    for batches in payload.values():
-        for batch in batches if isinstance(batches, list) else ():
-            if "records" in batch:
-                for each in batch["records"]:
-                    yield batch["base_offset"] + each["offset_delta"], body_from_json(each["body"], "body")
-            elif "payload" in batch:
-                yield batch["meta"].get("base_offset"), body_from_json(batch["payload"], "payload")
+@cache
+def layout_of(protocol: str) -> EventLayout:
+    """Return where events lie in the frames of a protocol."""
+    layout: EventLayout | None = PROTOCOLS[protocol].part("events") if protocol in PROTOCOLS else None
+    return layout or NO_EVENTS
 
 
 # -- blocks --------------------------------------------------------------------------------------------------------
-
-_BLOCK, _END = AppendBlock.declaration.name, AppendBlockEnd.declaration.name
-#: Where the events of a block begin in its frame: behind the header and the writer's id.
-_BLOCK_HEAD = HEADER_BYTES + sum(field.wire.size_min for field in fields_of(AppendBlock))
 
 
 class Block(NamedTuple):
@@ -299,14 +273,16 @@ class Block(NamedTuple):
     n: int
     offset: int
     raw: bytes
+    protocol: str
 
     def places_of(self, bodies: Sequence[bytes]) -> list[int | None]:
         """Where in the stream the events begin that are whole in the block; None for the others."""
-        at, out = _BLOCK_HEAD, list[int | None]()
+        layout = layout_of(self.protocol)
+        at, out = layout.block_head, list[int | None]()
         for body in bodies:
-            frame = event_frame(body)
+            frame = layout.framed(body)
             is_there = self.raw.startswith(frame, at)
-            out.append(self.offset + at + HEADER_BYTES if is_there else None)
+            out.append(self.offset + at + layout.header_bytes if is_there else None)
             at = at + len(frame) if is_there else len(self.raw) + 1
         return out
 
@@ -329,17 +305,18 @@ class Blocks:
         """The next batch."""
         self._records, self._groups, self._ends = {}, {}, {}
         for record in batch.records:
-            if record.message == _BLOCK and record.raw:
+            if _is(record, layout_of(record.protocol).block) and record.raw:
                 self._records.setdefault(record.connection, []).append(record)
-            elif record.message == _END and record.kind == "frame":
+            elif _is(record, layout_of(record.protocol).block_end) and record.kind == "frame":
                 self._ends[record.connection] = record.n
         for run in batch.runs:
-            for group in run.groups:
-                if group.name == _BLOCK:
+            layout = layout_of(run.protocol)
+            for group in run.groups if layout.block is not None else ():
+                if group.cls is layout.block:
                     for connection, mine in _by_connection(run, group):
                         first = int(run.frames.numbers[mine[0]])
                         self._groups.setdefault(connection, []).append((first, run, mine))
-                elif group.name == _END:
+                elif group.cls is layout.block_end:
                     for connection, mine in _by_connection(run, group):
                         last = int(run.frames.numbers[mine[-1]])
                         self._ends[connection] = max(last, self._ends.get(connection, 0))
@@ -372,15 +349,20 @@ class Blocks:
         records = self._records.get(connection, [])
         at = bisect_left(records, n, key=attrgetter("n"))
         if at:
-            found.append(Block(records[at - 1].n, records[at - 1].offset, records[at - 1].raw))
+            last = records[at - 1]
+            found.append(Block(last.n, last.offset, last.raw, last.protocol))
         groups = self._groups.get(connection, [])
         place = bisect_left(groups, n, key=itemgetter(0))
         if place:
             _, run, mine = groups[place - 1]
             row = mine[int(np.searchsorted(run.frames.numbers[mine], n)) - 1]
             raw = run.frames.data[run.frames.starts[row] : run.frames.ends[row]]
-            found.append(Block(int(run.frames.numbers[row]), int(run.offsets[row]), raw))
+            found.append(Block(int(run.frames.numbers[row]), int(run.offsets[row]), raw, run.protocol))
         return max(found, key=attrgetter("n"), default=None)
+
+
+def _is(record: Record, cls: type[Message] | None) -> bool:
+    return cls is not None and record.message == cls.declaration.name
 
 
 def _by_connection(run: FrameRun, group: Group) -> Iterator[tuple[int, Integers]]:

@@ -1,4 +1,4 @@
-"""How the Streaming Batch Protocol is spoken again, in its newest schema and in the batch style."""
+"""How the Streaming Batch Protocol is spoken again."""
 
 import random
 import re
@@ -12,19 +12,16 @@ from wiretool.faults.adapter import Form
 from wiretool.faults.places import Pattern
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.protocol import Protocol
-from wiretool.protocols.sbp.faults import SbpDialect
-from wiretool.protocols.sbp.messages import CHECKSUM_BYTES, RESPONSE_END, Schema
+from wiretool.protocols.sbp.faults import SbpFaultAdapter
+from wiretool.protocols.sbp.messages import CHECKSUM_BYTES, RESPONSE_END
 from wiretool.protocols.sbp.replay import known_differences as sbp_excuses
 from wiretool.protocols.sbp.replay.live import LiveRanges
 from wiretool.protocols.sbp.replay.prepare import ASIDE, STREAM, preparations
 from wiretool.protocols.sbp.replay.recorded_facts import OK, Grounds, grounds_in, made_in
 from wiretool.protocols.sbp.replay.servers import Servers, code_of, flags_of, servers_in, stream_id_of
 from wiretool.protocols.sbp.session import SbpConversation
-from wiretool.protocols.sbp_0_1.framing import only_fit
-from wiretool.protocols.sbp_0_1.replay.prepare import batch_preparations
-from wiretool.protocols.sbp_0_1.session import BatchConversation
 from wiretool.records import Record
-from wiretool.replay.adapter import Breach, Difference, Excuse, Manner, Place, Steps, Talk
+from wiretool.replay.adapter import Breach, Difference, Excuse, Place, ReplayAdapter, Steps, Talk
 from wiretool.replay.values import Values
 from wiretool.server.options import MockOptions
 from wiretool.sessions.dialogues import Dialogue, Recording
@@ -34,30 +31,24 @@ _NUMBERED = re.compile(r"((?:stream(?: id:?)?|server id:?) )(-?\d+)")
 _SERVER = Issued("range server", besides=(-1,))
 
 
-class SbpManner(Manner):
+class SbpReplayAdapter(ReplayAdapter):
     """Streams, ranges and batches."""
 
-    dialect: SbpDialect
+    dialect: SbpFaultAdapter
 
     def __init__(self, protocol: Protocol) -> None:
         super().__init__(protocol)
-        assert isinstance(self.dialect, SbpDialect)
+        assert isinstance(self.dialect, SbpFaultAdapter)
         self._roles: dict[tuple[str, str], Sequence[tuple[Pattern, Role]]] = {}
         self._batches_keys = {schema.batches_key for schema in self.dialect.schemas}
         self.servers = Servers()
         self.grounds = Grounds()
         self.live = LiveRanges()
-        #: The schema of the batch style that is spoken on a connection, and on all of them.
-        self._schema_of: dict[Dialogue, Schema] = {}
-        self.schema: Schema | None = None
 
     def study(self, recording: Recording) -> None:
         self.servers = servers_in(recording, self.protocol.name)
         self.grounds = grounds_in(recording, self.protocol.name, self.servers)
         self.live = LiveRanges()
-        self._schema_of = {} if self.protocol.name == "sbp" else _schemas_in(recording.of(self.protocol.name))
-        spoken = set(self._schema_of.values())
-        self.schema = next(iter(spoken)) if len(spoken) == 1 else None
 
     # -- what a frame says ---------------------------------------------------------------------------------------------
 
@@ -95,16 +86,10 @@ class SbpManner(Manner):
     # -- what is said again --------------------------------------------------------------------------------------------
 
     def door(self, dialogue: Dialogue) -> str:
-        door = self.servers.door(dialogue.server)
-        if self.protocol.name != "sbp":  # there all data nodes are one
-            return "placement-manager" if door.startswith("placement-driver") else ""
-        return door
+        return self.servers.door(dialogue.server)
 
     def renewed(self, record: Record, values: Values, conversation: Conversation, rng: random.Random) -> bytes:
         assert isinstance(conversation, SbpConversation)
-        dialogue = self.grounds.dialogue_of.get(record.n)
-        if isinstance(conversation, BatchConversation) and dialogue in self._schema_of:
-            conversation.schema, conversation.is_decided = self._schema_of[dialogue], True
         if record.n in self.grounds.fresh and isinstance(record.fields, Mapping):
             # What was answered by then in the recording, and is not here, will not be: it is not taken for this one.
             conversation.requests["client"].drop(record.fields["stream_id"])
@@ -128,20 +113,16 @@ class SbpManner(Manner):
     # -- the server before the recording -------------------------------------------------------------------------------
 
     def preparations(self, recording: Recording, values: Values) -> Iterable[tuple[str, Talk]]:
-        if self.protocol.name == "sbp":
-            return preparations(self, recording, values)
-        return batch_preparations(self, recording, values)
+        return preparations(self.protocol.name, self.servers, self.grounds, recording, values)
 
     def mock_options(self, recording: Recording, options: MockOptions) -> MockOptions:
         """One server that is both is one door, as by default; else each has its own."""
         self.study(recording)
         known = self.servers
         if known.both:
-            return options if self.schema is None else replace(options, schema=self.schema.name)
-        if self.protocol.name == "sbp":
-            count = max(len(known.range_servers), 1)
-            return replace(options, range_servers=count, followers=max(len(known.followers), known.nodes - 1))
-        return replace(options, range_servers=1, schema=self.schema.name if self.schema else "")
+            return options
+        count = max(len(known.range_servers), 1)
+        return replace(options, range_servers=count, followers=max(len(known.followers), known.nodes - 1))
 
     def is_timed(self) -> bool:
         """Silence ends connections, so it must not last longer than it did."""
@@ -195,18 +176,6 @@ def _is_made(place: Place, made: Collection[tuple[str, Hashable]]) -> bool:
     """Whether a server gives a number out here, and does not only name it."""
     is_there = place.steps[-2:] in (("stream", "stream_id"), ("fields", "id"))
     return is_there and isinstance(place.role, Issued) and (place.role.kind, place.value) in made
-
-
-def _schemas_in(dialogues: Iterable[Dialogue]) -> dict[Dialogue, Schema]:
-    """The schema of the batch style that is spoken on each connection, where a frame can only be of one."""
-    found = {}
-    for dialogue in dialogues:
-        frames = (record.raw for record in dialogue.records if record.kind == "frame")
-        fits = (only_fit(raw, 0, len(raw)) for raw in frames)
-        schema = next((fit for fit in fits if fit is not None), None)
-        if schema is not None:
-            found[dialogue] = schema
-    return found
 
 
 def _is_all_batches(payload: Mapping[str, Any], record: Record, keys: Iterable[str]) -> bool:

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wiretool.codec import reference
 from wiretool.codec.flatbuffers import Table
@@ -19,15 +19,12 @@ from wiretool.protocols.sbp.replay.initial_state import (
     ReplicaPast,
     ServerSeen,
 )
-from wiretool.protocols.sbp.replay.recorded_facts import ADDRESS, seen_with
-from wiretool.protocols.sbp.replay.servers import code_of, fields_in
+from wiretool.protocols.sbp.replay.recorded_facts import ADDRESS, Grounds, seen_with
+from wiretool.protocols.sbp.replay.servers import Servers, code_of, fields_in
 from wiretool.records import Record
 from wiretool.replay.adapter import Talk
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Recording
-
-if TYPE_CHECKING:
-    from wiretool.protocols.sbp.replay.adapter import SbpManner
 
 HEARTBEAT, REPORT_METRICS, CREATE_RANGE, CREATE_STREAM = 0x0003, 0x4001, 0x2004, 0x3001
 DELETE_STREAM, DESCRIBE_STREAM = 0x3002, 0x3004
@@ -37,20 +34,21 @@ STREAM = Issued("stream", besides=(-1,))
 ASIDE, ASIDE_MAX = 1_000_000, 16
 
 
-def preparations(manner: "SbpManner", recording: Recording, values: Values) -> Iterator[tuple[str, Talk]]:
-    """What is said to which recorded server first: drivers, then range servers."""
-    name = manner.protocol.name
-    drivers = [*manner.servers.drivers, *manner.servers.both]
+def preparations(
+    name: str, servers: Servers, grounds: Grounds, recording: Recording, values: Values
+) -> Iterator[tuple[str, Talk]]:
+    """What is said to which recorded server of the protocol `name` first: drivers, then range servers."""
+    drivers = [*servers.drivers, *servers.both]
     driver = DriverSeen()
-    for exchange in seen_with(manner.grounds, recording, name, drivers):
+    for exchange in seen_with(grounds, recording, name, drivers):
         driver.look(exchange)
     if drivers:
-        yield drivers[0], _prepare_driver(manner, driver.past, values)
-    for address in [*manner.servers.range_servers, *manner.servers.both]:
+        yield drivers[0], _prepare_driver(grounds, driver.past, values)
+    for address in [*servers.range_servers, *servers.both]:
         server = ServerSeen()
-        for exchange in seen_with(manner.grounds, recording, name, [address]):
+        for exchange in seen_with(grounds, recording, name, [address]):
             server.look(exchange)
-        yield address, _prepare_server(manner, server, values)
+        yield address, _prepare_server(grounds, server, values)
 
 
 class _Asking:
@@ -67,13 +65,13 @@ class _Asking:
 # -- the placement driver ----------------------------------------------------------------------------------------------
 
 
-def _prepare_driver(manner: "SbpManner", past: DriverPast, values: Values) -> Talk:
+def _prepare_driver(grounds: Grounds, past: DriverPast, values: Values) -> Talk:
     """Range servers first, then streams, and the ranges of each, on the servers that had them where that can be."""
     asking = _Asking()
     for number, address in past.servers.items():
         values.bind("range server", None, number, number)
         values.bind(ADDRESS, None, address, address)
-        manner.grounds.told |= {("range server", number), (ADDRESS, address)}
+        grounds.told |= {("range server", number), (ADDRESS, address)}
 
     def question(number: int) -> list[SbpFrame]:
         return [asking.frame(DESCRIBE_STREAM, tables.DescribeStreamRequest(stream_id=number))]
@@ -154,20 +152,20 @@ def _steer(asking: _Asking, past: DriverPast, told: Fields) -> Talk:
 # -- range servers -----------------------------------------------------------------------------------------------------
 
 
-def _prepare_server(manner: "SbpManner", seen: ServerSeen, values: Values) -> Talk:
+def _prepare_server(grounds: Grounds, seen: ServerSeen, values: Values) -> Talk:
     """The ranges that were there, with what was in them."""
     asking = _Asking()
-    yield from _move_aside(manner, asking, seen, values)
+    yield from _move_aside(grounds, asking, seen, values)
     for key, replica in seen.past.items():
         stream_id = values.live_of(STREAM, None, key[0])
         yield from _frames_of(asking, stream_id, key[1], replica)
 
 
-def _move_aside(manner: "SbpManner", asking: _Asking, seen: ServerSeen, values: Values) -> Talk:
+def _move_aside(grounds: Grounds, asking: _Asking, seen: ServerSeen, values: Values) -> Talk:
     """Give streams that no placement driver tells of numbers of which the range server has nothing yet."""
     streams: dict[int, set[int]] = {}
     for stream_id, index in sorted(seen.named):
-        is_given = manner.grounds.is_made("stream", stream_id) or values.knows(STREAM, None, stream_id)
+        is_given = grounds.is_made("stream", stream_id) or values.knows(STREAM, None, stream_id)
         if stream_id >= 0 and not is_given:
             streams.setdefault(stream_id, set()).add(index)
     for stream_id, indexes in streams.items():

@@ -3,22 +3,19 @@
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wiretool.codec.flatbuffers import Table
 from wiretool.protocols.sbp.messages import SEAL_RANGE, SbpFrame, Schema
 from wiretool.protocols.sbp.replay.prepare import ASIDE, ASIDE_MAX
-from wiretool.protocols.sbp.replay.recorded_facts import ADDRESS, OK, seen_with
-from wiretool.protocols.sbp.replay.servers import fields_in
+from wiretool.protocols.sbp.replay.recorded_facts import ADDRESS, OK, Grounds, seen_with
+from wiretool.protocols.sbp.replay.servers import Servers, fields_in
 from wiretool.protocols.sbp_0_1 import tables_s1, tables_s2
 from wiretool.protocols.sbp_0_1.messages import S1
 from wiretool.records import Record
 from wiretool.replay.adapter import Talk
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Exchange, Recording
-
-if TYPE_CHECKING:
-    from wiretool.protocols.sbp.replay.adapter import SbpManner
 
 HEARTBEAT, CREATE_STREAMS, UPDATE_STREAMS, DESCRIBE_STREAMS = 0x0003, 0x3001, 0x3003, 0x3004
 ROLE_DATA_NODE = 2
@@ -102,16 +99,18 @@ def is_well(result: Fields) -> bool:
     return status.get("code") == OK if isinstance(status, Mapping) else not result.get("error_code")
 
 
-def batch_preparations(manner: "SbpManner", recording: Recording, values: Values) -> Iterator[tuple[str, Talk]]:
+def batch_preparations(
+    name: str, servers: Servers, grounds: Grounds, schema: Schema, recording: Recording, values: Values
+) -> Iterator[tuple[str, Talk]]:
     """What is said to which recorded server first."""
-    managers = [*manner.servers.drivers, *manner.servers.both]
+    managers = [*servers.drivers, *servers.both]
     seen = ManagerSeen()
-    for exchange in seen_with(manner.grounds, recording, manner.protocol.name, managers):
+    for exchange in seen_with(grounds, recording, name, managers):
         seen.look(exchange)
     for number, address in seen.past.nodes.items():
-        manner.grounds.told |= {("range server", number), (ADDRESS, address)}
+        grounds.told |= {("range server", number), (ADDRESS, address)}
     if managers:
-        yield managers[0], _prepare(seen.past, manner.schema or S1, values)
+        yield managers[0], _prepare(seen.past, schema, values)
 
 
 class _Words:
