@@ -72,15 +72,15 @@ def options_of(wishes: Wishes, plan: "Plan") -> dict[str, object]:
     from wiretool.load.figures import MOCK
 
     target = wishes.target or (plan.target if wishes.controller else MOCK)
-    told = {"target": target, "controller": wishes.controller, "fault": list(wishes.faults)}
-    told |= msgspec.to_builtins(plan)
+    options = {"target": target, "controller": wishes.controller, "fault": list(wishes.faults)}
+    options |= msgspec.to_builtins(plan)
     if wishes.from_capture is not None:
-        told |= {"from_capture": str(wishes.from_capture), "fitted": wishes.fitted}
-    return {name: value for name, value in told.items() if name not in OWN}
+        options |= {"from_capture": str(wishes.from_capture), "fitted": wishes.fitted}
+    return {name: value for name, value in options.items() if name not in OWN}
 
 
 def orders_for(wishes: Wishes, plan: "Plan") -> "Orders":
-    """What the load process is told: to do it all, or to be the master of others."""
+    """Return the orders of the load process: to do it all, or to be the master of others."""
     from wiretool.load.intervals import Orders
 
     spread = wishes.spread

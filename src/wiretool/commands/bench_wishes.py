@@ -150,6 +150,8 @@ def check_wishes(wishes: Wishes) -> None:
         raise UsageError("--conditional: requires one load process; expected --processes 1")
     if wishes.sample_pid is not None and not wishes.has_target:
         raise UsageError("--sample-pid: requires --target; the mock is always sampled")
+    if wishes.verify and wishes.load.message:
+        raise UsageError("--verify: not allowed with --message, which appends nothing")
     if wishes.user and not wishes.controller:
         raise UsageError("--user: requires --controller")
     if wishes.target and wishes.load.protocol is not None:

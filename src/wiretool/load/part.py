@@ -16,6 +16,7 @@ from wiretool.load.link import Link
 from wiretool.load.plan import Place, Plan
 from wiretool.processes import held_interrupts
 from wiretool.protocols.base import registry
+from wiretool.protocols.base.encoder import ConnectionEncoder
 from wiretool.protocols.base.registry import PROTOCOLS, protocols_with
 
 
@@ -115,13 +116,14 @@ class RunStream(Protocol):
 class LoadPart:
     """What `Protocol.load` names. The defaults are those of a store to which clients append."""
 
-    #: Places of the user classes (`module:Class`) that read and that append; no appender where clients only read.
-    fetcher: str
+    #: Places of the user classes (`module:Class`) that append and that read; no appender where clients only read.
     appender: str = ""
+    fetcher: str = ""
     #: None where nothing is appended.
     stored: StoredFormat | None = None
-    #: The measured operations; and those by which fetchers read, of which one at least has to be measured.
+    #: The measured operations; the one of appenders; those of fetchers, of which one at least has to be measured.
     operations: tuple[str, ...] = ("append", "fetch", "tail")
+    writes: str = "append"
     reads: tuple[str, ...] = ("fetch", "tail")
     #: The default of `--batch`: events of one append, or messages of one request.
     batch: int = 1
@@ -130,11 +132,13 @@ class LoadPart:
     has_conditional_appends: bool = False
     #: Whether an acknowledgement covers all that its writer sent before.
     is_cumulative: bool = True
-    #: Whether a message says how many bytes its connection had before it.
+    #: Whether a message contains the number of bytes before it on its connection.
     is_positional: bool = False
     #: The load in recordings: how appends, or messages, are found; the message by which a client reads.
-    recorded: JoinedAppends | CarriedAppends | Consumption
+    recorded: JoinedAppends | CarriedAppends | Consumption | None = None
     read_message: str = ""
+    #: Whether appenders send the request of `--message` again and again.
+    has_message: bool = False
     #: Options that the mock of a run requires, as `wiretool serve` has them.
     mock_options: tuple[str, ...] = ()
     #: The place of the class of its `RunStream`, called with the address of a controller, the run and headers; empty
@@ -147,17 +151,32 @@ class LoadPart:
         return not self.appender
 
 
+#: The part of a protocol without one, from its declarations alone.
+EXCHANGES = LoadPart(
+    appender="wiretool.load.users.exchanger:Exchanger",
+    operations=("exchange",),
+    writes="exchange",
+    reads=(),
+    has_message=True,
+)
+
+
 def loadable() -> list[str]:
     """Return the names of the protocols that have a load part, in order."""
     return protocols_with("load")
 
 
 def load_part(name: str) -> LoadPart:
-    """Return the load part of a protocol. UsageError where it has none."""
-    if name not in loadable():
-        raise UsageError(_refusal(name))
-    part: LoadPart = PROTOCOLS[name].part("load")
-    return part
+    """Return the load part of a protocol, `EXCHANGES` where it has none.
+
+    UsageError where its frames depend on those before them, so that none can be sent again.
+    """
+    if name in loadable():
+        part: LoadPart = PROTOCOLS[name].part("load")
+        return part
+    if name in PROTOCOLS and PROTOCOLS[name].encoder is ConnectionEncoder:
+        return EXCHANGES
+    raise UsageError(_refusal(name))
 
 
 def _refusal(name: str) -> str:

@@ -9,6 +9,7 @@ from wiretool.codec.marks import MARK_BYTES
 from wiretool.errors import UsageError
 from wiretool.load.part import LoadPart, load_part, loadable, names_where
 from wiretool.load.plan import Plan
+from wiretool.load.requests import request_from
 from wiretool.load.schedule import duration_from, rate_from
 from wiretool.load.sizes import sizes_from
 from wiretool.units import SHARE
@@ -40,6 +41,8 @@ class Load:
     #: The share of failed exchanges in a valid run, at most.
     max_errors: str = "1%"
     road: str = ""
+    #: A request as a line of `wiretool encode`.
+    message: str = ""
     seed: int = 0
     #: How many of the slowest exchanges are kept.
     keep_slow: int = 0
@@ -66,8 +69,9 @@ def plan_from(load: Load, *, is_verified: bool, run: str) -> Plan:
         is_conditional=bool(load.is_conditional),
         has_backlog=load.has_backlog,
         road=load.road,
+        message=load.message,
         feed_per_s=(_rate(load) or FEED_PER_S) if is_read else 0.0,
-        is_verified=is_verified,
+        is_verified=is_verified and not part.has_message,
         max_errors=SHARE.parse(load.max_errors, "--max-errors", most=1.0),
         seed=load.seed,
         keep_slow=load.keep_slow,
@@ -90,6 +94,10 @@ def protocol_of(load: Load) -> str:
 
 def _check_protocol(load: Load, name: str, part: LoadPart) -> None:
     """UsageError for what the protocol does not have."""
+    if part.has_message:
+        _check_exchanges(load, name)
+    elif load.message:
+        raise UsageError(f"--message: not allowed with {name}, which has appends or messages of its own")
     if part.is_read_only:
         _check_reading(load, name)
     elif load.road:
@@ -107,6 +115,27 @@ def _check_reading(load: Load, name: str) -> None:
         raise UsageError(f"--protocol {name}: its clients only read; give --fetchers N for how many")
     if load.segments not in (None, 1):
         raise UsageError(f"--segments {load.segments}: {name} has roads, of which one is read (--road)")
+
+
+def _check_exchanges(load: Load, name: str) -> None:
+    """UsageError for what makes no sense where one request is sent again and again, or where there is none."""
+    if not load.message:
+        parts = ", ".join(loadable())
+        raise UsageError(
+            f"--protocol {name}: the protocol has no load part; expected --message JSON, or one of {parts}"
+        )
+    refused = {
+        "--fetchers": load.fetchers,
+        "--event-size": load.event_size,
+        "--batch": load.batch,
+        "--segments": load.segments,
+        "--conditional": load.is_conditional,
+        "--backlog": load.has_backlog,
+    }
+    for option, value in refused.items():
+        if value:
+            raise UsageError(f"{option}: not allowed with --message, whose request is sent as it is")
+    request_from(name, load.message)
 
 
 def _conditional(plan: Plan, part: LoadPart) -> Plan:

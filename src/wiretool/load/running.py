@@ -56,6 +56,7 @@ class Running:
         #: Events that were acknowledged so far, and their bytes without heads.
         self._appended = self._appended_bytes = 0
         self._users = 0
+        self._writes = load_part(plan.protocol).writes
         #: When a user was last seen to have a connection, by the session's clock.
         self._seen_s = 0.0
         #: How long up to the end of what was measured no user had one.
@@ -120,7 +121,7 @@ class Running:
             began_at = time()
             self._sleep_until(min(zero_s + second + 1, end_s), lambda: session.is_over, CHECK_S)
             now = session.clock()
-            unfinished, self._due = session.unfinished(now), session.due_appends(now)
+            unfinished, self._due = session.unfinished(now), session.due_appends(now, self._writes)
             self._tell(second, began_at, self._counted())
             if session.is_over:
                 break
@@ -186,7 +187,7 @@ class Running:
         """
         if self._session.failure or self._absent_s:
             return 0
-        left = self._session.due_appends(0.0)
+        left = self._session.due_appends(0.0, self._writes)
         return sum(count for count, is_left in zip(self._due, left, strict=False) if is_left)
 
     def _counted(self) -> dict[str, Tally]:

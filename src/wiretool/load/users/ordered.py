@@ -10,7 +10,7 @@ from wiretool.load.users.user import LoadUser
 
 def user_classes(plan: Plan) -> dict[type[LoadUser], int]:
     """Each class, made to the plan, and how many users of it there are to be."""
-    wishes: dict[str, object] = {
+    attributes: dict[str, object] = {
         "abstract": False,
         "event_size": plan.event_size,
         "batch": plan.batch,
@@ -21,19 +21,21 @@ def user_classes(plan: Plan) -> dict[type[LoadUser], int]:
         "ramp": plan.ramp_s,
     }
     if plan.places:
-        wishes |= {"places": plan.places, "token": plan.token}
+        attributes |= {"places": plan.places, "token": plan.token}
+    if plan.message:
+        attributes |= {"protocol": plan.protocol, "message": plan.message}
     part = load_part(plan.protocol)
     classes: dict[type[LoadUser], int] = {}
     if plan.appenders:
         rate = None if plan.rate_per_s is None else plan.rate_per_s / plan.appenders
-        appending = {**wishes, "rate": rate, "conditional": plan.is_conditional}
+        appending = {**attributes, "rate": rate, "conditional": plan.is_conditional}
         classes[made(imported(part.appender), plan.appenders, appending)] = plan.appenders
     if plan.fetchers:
-        classes[made(imported(part.fetcher), plan.fetchers, {**wishes, "road": plan.road})] = plan.fetchers
+        classes[made(imported(part.fetcher), plan.fetchers, {**attributes, "road": plan.road})] = plan.fetchers
     return classes
 
 
-def made(base: type[LoadUser], users: int, wishes: Mapping[str, object]) -> type[LoadUser]:
-    """A class that does the same as another, as it is wished for, of which Locust makes so many users."""
-    body = {**wishes, "of_users": users, "fixed_count": users}
+def made(base: type[LoadUser], users: int, attributes: Mapping[str, object]) -> type[LoadUser]:
+    """A class that does the same as another, with these attributes, of which Locust makes so many users."""
+    body = {**attributes, "of_users": users, "fixed_count": users}
     return new_class(base.__name__, (base,), exec_body=lambda namespace: namespace.update(body))
