@@ -201,7 +201,7 @@ class BulkDissector:
         self._steady.release(end.connection for end in ends)
         for end in ends:
             if self._has_deferred(end.connection):
-                self._deferred_of(plain.table).add(int(np.searchsorted(plain.table.numbers, end.packet)), end)
+                self._deferred_of(plain.table).add_end(int(np.searchsorted(plain.table.numbers, end.packet)), end)
             else:
                 self._numbers.at_packet(end.packet)
                 self._take(end)
@@ -277,8 +277,7 @@ class BulkDissector:
                 assert self._later is None, "a pause comes before anything else"
                 self._later, self._streams.pause = fed, fed.row + 1
         elif self._may_defer(items):
-            for item in items:
-                self._deferred_of(table).add(fed.row, item)
+            self._deferred_of(table).add_each(fed.row, items)
         else:
             self._take_first(table, fed)
 

@@ -89,6 +89,10 @@ class SteadyWatches:
         """Return whether the state of the watch over a connection is here."""
         return connection in self._slot_of
 
+    def account(self, connection: Connection) -> ConnectionAccount | None:
+        """Return the account of a connection, None if it is not here; what is counted here is not in it yet."""
+        return self._accounts[self._slot_of[connection]] if self.has(connection) else None
+
     def slots_of(self, connections: Iterable[Connection]) -> Integers:
         """Return the slots of connections, -1 of those that are not here."""
         slots, absent = self._slot_of, _ABSENT

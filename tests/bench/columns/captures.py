@@ -20,7 +20,7 @@ from tests.bench.decode import ToolFailed
 
 #: What captures depend on: they are made anew when one of these has changed.
 SOURCES = (
-    *(f"columns/{name}.py" for name in ("appends", "captures", "harmed", "mixed", "packets", "samples")),
+    *(f"columns/{name}.py" for name in ("appends", "captures", "careful", "harmed", "mixed", "packets", "samples")),
     *("segments.py", "pravega_appends.py", "sbp_requests.py", "offramp_messages.py", "talk.py"),
 )
 #: Bytes of an event in captures of large appends.
@@ -136,12 +136,14 @@ def write_in_arrays(file: IO[bytes], recipe: Recipe) -> int:
 def write_by_packets(path: Path, recipe: Recipe) -> int:
     """Write a capture packet by packet; return the frames in it."""
     from tests.bench import offramp_messages, sbp_requests
-    from tests.bench.columns import mixed
+    from tests.bench.columns import careful, mixed
 
     if recipe.kind == "sbp":
         return sbp_requests.make_capture(path, packets=recipe.size, connections=recipe.connections)
     if recipe.kind.startswith("mixed-"):
         return mixed.make_capture(path, recipe.kind.removeprefix("mixed-"), recipe.size, recipe.connections)
+    if recipe.kind.startswith("careful-"):
+        return careful.make_capture(path, recipe.kind.removeprefix("careful-"), recipe.size, recipe.connections)
     deflate = "takeover" if recipe.kind == "deflate" else ""
     return offramp_messages.make_capture(
         path, messages=recipe.size, deflate=deflate, connections=recipe.connections, is_committed=True
