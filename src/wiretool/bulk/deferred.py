@@ -16,6 +16,9 @@ from wiretool.codec.columns import Flags, Integers, begins_of
 _NO_OWNER = -1
 #: The places of rows that are deferred together are this far from those that are deferred next.
 _PLACE_SHIFT = 32
+#: Rounds of fewer rows, and stretches of fewer bytes, cost more than to read each row by itself. So many stretches of a
+#: connection tell whether it has such ones, and half as many where another one has.
+ROUND_ROWS, STRETCH_BYTES, STRETCHES_MIN = 100, 2_048, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +75,13 @@ class Due(NamedTuple):
 class _Owner:
     """A connection, and its deferred items that are no rows."""
 
-    __slots__ = ("connection", "others", "stretch")
+    __slots__ = ("connection", "others", "rows", "size", "stretch")
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.others: deque[Other] = deque()
-        #: How many others there were.
-        self.stretch = 0
+        #: How many others there were, and rows and their bytes.
+        self.stretch = self.rows = self.size = 0
 
 
 class Deferred:
@@ -101,6 +104,8 @@ class Deferred:
         self._owners: list[_Owner] = []
         self._indices: dict[Connection, int] = {}
         self._places = 0
+        #: Rows of connections with others: so many are read in all of their rounds.
+        self._round_rows = 0
         #: Items that become rows after those of the table.
         self._items: list[Data | Finding] = []
         self._findings: dict[int, Finding] = {}
@@ -134,6 +139,7 @@ class Deferred:
                 self.offset[rows], self.is_server[rows] = ends - self.table.lengths[rows], side == "server"
         rows = np.concatenate((run.client.rows, run.server.rows))
         self.place[rows[np.argsort(run.emitted(rows), kind="stable")]] = base + np.arange(len(rows))
+        self._count_rows(owner, len(rows), run.client.size + run.server.size)
 
     def add_each(self, row: int, items: Sequence[Item]) -> None:
         """Defer all items that the segment in a row gave, which are of one connection.
@@ -154,12 +160,36 @@ class Deferred:
         if not is_row or isinstance(item, Gap | End):
             self._add_other(owner, packet, item)
             return
+        self._count_rows(owner, 1, len(item.data))
         self._rows.append(self._row_of(row, packet, item))
         self._columns.append((index, owner.stretch, packet, self._next_place(), item.offset, item.side == "server"))
 
     def _add_other(self, owner: _Owner, packet: int, item: Item) -> None:
         owner.others.append(Other(owner.stretch, packet, item))
+        self._round_rows += 0 if owner.stretch else owner.rows
         owner.stretch += 1
+
+    def _count_rows(self, owner: _Owner, count: int, size: int) -> None:
+        owner.rows += count
+        owner.size += size
+        self._round_rows += count if owner.stretch else 0
+
+    def ragged(self, connection: Connection) -> Sequence[Connection]:
+        """Return this connection and those like it, where each of them is better read by itself; else none."""
+        if not self._is_ragged(self._owners[self._indices[connection]], STRETCHES_MIN):
+            return ()
+        owners = (self._owners[index] for index in self._indices.values())
+        return [each.connection for each in owners if self._is_ragged(each, STRETCHES_MIN // 2)]
+
+    def _is_ragged(self, owner: _Owner, stretches_min: int) -> bool:
+        if owner.stretch < stretches_min:
+            return False
+        return self._round_rows < owner.stretch * ROUND_ROWS or owner.size < owner.stretch * STRETCH_BYTES
+
+    def forget(self, connection: Connection) -> None:
+        """Forget a connection of which all was read."""
+        owner = self._owners[self._indices.pop(connection)]
+        self._round_rows -= owner.rows if owner.stretch else 0
 
     def _row_of(self, row: int, packet: int, item: Data | Finding) -> int:
         """Return the row whose whole payload an item is, or a new one after those of the table."""

@@ -22,6 +22,8 @@ class Late:
         self._latest = latest
         self._stretches = stretches
         self._done = 0
+        #: Up to this row there is nothing to be told.
+        self._due = 0
         #: The latest packet in which a frame up to each begins.
         self._running = np.maximum.accumulate(np.maximum(placed.first, latest))
         self._is_late = placed.last < self._running
@@ -36,14 +38,20 @@ class Late:
 
     def catch_up(self, row: int) -> int:
         """The stretches in front of that of a row are told; the latest packet in which a frame before it begins."""
-        stop = int(np.searchsorted(self._placed.stretches, row, "right")) - (row < len(self._running))
+        if row >= self._due:
+            self._tell(int(np.searchsorted(self._placed.stretches, row, "right")) - (row < len(self._running)))
+        return int(self._running[row - 1]) if row else self._latest
+
+    def _tell(self, stop: int) -> None:
+        """Tell so many stretches."""
+        every = self._placed.stretches
+        self._due = int(every[stop + 1]) if stop + 1 < len(every) else len(self._running)
         start = max(self._done, stop - limits.REMEMBERED_STRETCHES_MAX)
         if stop > start:
-            begins = self._placed.stretches[start:stop]
+            begins = every[start:stop]
             columns = self._placed.frames.numbers[begins].tolist(), self._placed.first[begins].tolist()
             self._stretches.extend(*columns)
             self._done = stop
-        return int(self._running[row - 1]) if row else self._latest
 
     def without(self, group: Group) -> Group:
         """The group without replies to what came after them."""

@@ -95,6 +95,8 @@ class BulkDissector:
         self._rounds = Rounds(self._numbers, self._pace, self._watch, self._take)
         #: The deferred items of the table that is read.
         self._deferred: Deferred | None = None
+        #: Connections of which the rest of the table is read item by item; they are understood again in the next one.
+        self._ragged: set[Connection] = set()
         #: What waits for the next pause: it is of several connections of which too much is deferred.
         self._later: Fed | None = None
 
@@ -171,6 +173,9 @@ class BulkDissector:
                 if self._is_full:
                     self._streams.pause = part.row + 1
         yield from self._emit_to(table, done, len(table))
+        for connection in self._ragged:
+            connection.is_understood = True
+        self._ragged.clear()
 
     def read_whole(self, table: SegmentTable) -> Batch:
         """Return the records of connections that are whole and in good order in the only table; no others are read."""
@@ -278,8 +283,23 @@ class BulkDissector:
                 self._later, self._streams.pause = fed, fed.row + 1
         elif self._may_defer(items):
             self._deferred_of(table).add_each(fed.row, items)
+            self._leave_ragged(items[0].connection)
         else:
             self._take_first(table, fed)
+            if items[0].connection in self._ragged:
+                items[0].connection.is_understood = False
+
+    def _leave_ragged(self, connection: Connection) -> None:
+        """Have the rest of a connection in this table read by itself, and of those like it, where that is better."""
+        deferred = self._deferred
+        ragged = () if deferred is None else [each for each in deferred.ragged(connection) if each.is_understood]
+        if deferred is None or not ragged or not self._catch_up(ragged):
+            return
+        self._steady.release(ragged)
+        for each in ragged:
+            deferred.forget(each)
+            each.is_understood = False  # no run of it comes any more
+        self._ragged.update(ragged)
 
     def _catch_up(self, connections: Iterable[Connection]) -> bool:
         """Read what was deferred of some connections; return False where that is too much for one batch."""
@@ -350,6 +370,8 @@ class BulkDissector:
         connection = items[0].connection
         if self._has_deferred(connection) or self._steady.has(connection):
             return True
+        if connection in self._ragged:
+            return False
         watch = self._watch(connection)
         if not isinstance(watch, BulkWatch):
             return False

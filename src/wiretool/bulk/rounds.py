@@ -18,7 +18,7 @@ from wiretool.codec.columns import Integers, begins_of
 from wiretool.ended_watch import finding_record
 
 #: Rows of a round below which each is read by itself: arrays would cost more.
-ROWS_MIN = 32
+ROWS_MIN = 64
 
 
 class Rounds:

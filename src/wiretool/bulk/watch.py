@@ -190,11 +190,11 @@ class BulkWatch(BeginningWatch):
     def read_one(self, placed: PlacedFrames, row: int, late: Late, output: PendingOutput) -> None:
         """Read one of the next frames by itself."""
         frames = placed.frames
-        start, end = int(frames.starts[row]), int(frames.ends[row])
-        place = int(placed.offsets[row]), end - start, int(placed.first[row]), int(placed.last[row])
+        start, end = frames.starts.item(row), frames.ends.item(row)
+        place = placed.offsets.item(row), end - start, placed.first.item(row), placed.last.item(row)
         self._latest_packet = late.catch_up(row)
-        self._numbers.at_frame(int(frames.numbers[row]))
-        piece = Piece("frame", frames.data, start, end, *place, int(placed.times[row]))
+        self._numbers.at_frame(frames.numbers.item(row))
+        piece = Piece("frame", frames.data, start, end, *place, placed.times.item(row))
         output.records.extend(self._records("server" if frames.is_server[row] else "client", [piece]))
 
     # -- nothing of ours -------------------------------------------------------------------------------------------

@@ -322,6 +322,7 @@ class BulkStreams:
             return group.at
         flows = [self._streams.open_flow(way.key) for way in group.ways]
         if not any(flow is not None and flow.is_plain and flow.connection.is_understood for flow in flows):
+            group.fed_to = group.at + RUN_SEGMENTS_MIN
             return group.at
         stop = min(len(group.rows), *map(partial(stop_on, table, group), group.ways, flows))
         if stop in (group.at, len(group.rows)) or stop - group.at >= RUN_SEGMENTS_MIN:

@@ -29,18 +29,23 @@ LARGE_EVENT_BYTES = 30_000
 
 @dataclass(frozen=True)
 class Recipe:
-    """A capture to be made; with `harm_share`, so many of its segments are lost, doubled or swapped."""
+    """A capture to be made; with `harm_share`, so many of its segments are lost, doubled or swapped.
+
+    The packets of such a one are `slowed` times as far apart.
+    """
 
     kind: str
     connections: int = 1
     size: int = 0
     harm_share: float = 0.0
+    slowed: int = 1
 
     @property
     def stem(self) -> str:
         """The name of its file without the edition."""
         harmed = f"-{self.harm_share:g}" if self.harm_share else ""
-        return f"{self.kind}-{self.connections}-{self.size}{harmed}"
+        slowed = f"-slowed-{self.slowed}" if self.slowed > 1 else ""
+        return f"{self.kind}-{self.connections}-{self.size}{harmed}{slowed}"
 
     @property
     def file_name(self) -> str:
@@ -95,8 +100,8 @@ class Captures:
     def _make(self, recipe: Recipe, path: Path) -> int:
         if not recipe.harm_share:
             return int(_said_by(command_of(recipe, str(path))))
-        clean = self.get(replace(recipe, harm_share=0.0))
-        words = [str(clean.path), str(path), "--share", str(recipe.harm_share)]
+        clean = self.get(replace(recipe, harm_share=0.0, slowed=1))
+        words = [str(clean.path), str(path), "--share", str(recipe.harm_share), "--slowed", str(recipe.slowed)]
         _said_by([sys.executable, "-m", "tests.bench.columns.harmed", *words])
         return clean.frames
 
@@ -169,13 +174,13 @@ FILED = ("sbp", "offramp", "deflate", "mixed-sbp", "mixed-pravega", "mixed-offra
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=(*STREAMED, *FILED))
+    parser.add_argument("kind", help=f"of {', '.join((*STREAMED, *FILED))}, or careful-MANNER-PROTOCOL")
     parser.add_argument("connections", type=int)
     parser.add_argument("size", type=int)
     parser.add_argument("-o", "--output", required=True, help="file, or - for stdout")
     options = parser.parse_args(arguments)
     recipe = Recipe(options.kind, options.connections, options.size)
-    if options.kind in FILED:
+    if options.kind not in STREAMED:
         frames = write_by_packets(Path(options.output), recipe)
     elif options.output == "-":
         frames = STREAMED[options.kind](sys.stdout.buffer, recipe)
