@@ -25,10 +25,10 @@ def test_columns_are_rows(kind: str, connections: int, tmp_path: Path) -> None:
         assert_equal(by_columns(BytesIO(raw)), rows)
 
 
-@pytest.mark.parametrize("stretches", [2, 3])
+@pytest.mark.parametrize("gaps", [2, 3])
 @pytest.mark.parametrize("seed", range(91_000, 91_012))
-def test_connections_may_be_left_at_any_gap(seed: int, stretches: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deferred, "STRETCHES_MIN", stretches)
+def test_connections_may_be_left_at_any_gap(seed: int, gaps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deferred, "OTHERS_MIN", gaps)
     monkeypatch.setattr(deferred, "STRETCH_BYTES", 1 << 40)
     check_seed(seed)
 

@@ -16,9 +16,9 @@ from wiretool.codec.columns import Flags, Integers, begins_of
 _NO_OWNER = -1
 #: The places of rows that are deferred together are this far from those that are deferred next.
 _PLACE_SHIFT = 32
-#: Rounds of fewer rows, and stretches of fewer bytes, cost more than to read each row by itself. So many stretches of a
-#: connection tell whether it has such ones, and half as many where another one has.
-ROUND_ROWS, STRETCH_BYTES, STRETCHES_MIN = 100, 2_048, 8
+#: Rounds of fewer rows, and fewer bytes between gaps, cost more than to read each row by itself. A connection with this
+#: many gaps shows which it has; half as many are enough where another one has shown it.
+ROUND_ROWS, STRETCH_BYTES, OTHERS_MIN = 100, 2_048, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +176,13 @@ class Deferred:
 
     def ragged(self, connection: Connection) -> Sequence[Connection]:
         """Return this connection and those like it, where each of them is better read by itself; else none."""
-        if not self._is_ragged(self._owners[self._indices[connection]], STRETCHES_MIN):
+        if not self._is_ragged(self._owners[self._indices[connection]], OTHERS_MIN):
             return ()
         owners = (self._owners[index] for index in self._indices.values())
-        return [each.connection for each in owners if self._is_ragged(each, STRETCHES_MIN // 2)]
+        return [each.connection for each in owners if self._is_ragged(each, OTHERS_MIN // 2)]
 
-    def _is_ragged(self, owner: _Owner, stretches_min: int) -> bool:
-        if owner.stretch < stretches_min:
+    def _is_ragged(self, owner: _Owner, others_min: int) -> bool:
+        if owner.stretch < others_min:
             return False
         return self._round_rows < owner.stretch * ROUND_ROWS or owner.size < owner.stretch * STRETCH_BYTES
 

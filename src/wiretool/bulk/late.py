@@ -22,7 +22,7 @@ class Late:
         self._latest = latest
         self._stretches = stretches
         self._done = 0
-        #: Up to this row there is nothing to be told.
+        #: Before this row nothing new is emitted.
         self._due = 0
         #: The latest packet in which a frame up to each begins.
         self._running = np.maximum.accumulate(np.maximum(placed.first, latest))
@@ -39,11 +39,11 @@ class Late:
     def catch_up(self, row: int) -> int:
         """The stretches in front of that of a row are told; the latest packet in which a frame before it begins."""
         if row >= self._due:
-            self._tell(int(np.searchsorted(self._placed.stretches, row, "right")) - (row < len(self._running)))
+            self._emit(int(np.searchsorted(self._placed.stretches, row, "right")) - (row < len(self._running)))
         return int(self._running[row - 1]) if row else self._latest
 
-    def _tell(self, stop: int) -> None:
-        """Tell so many stretches."""
+    def _emit(self, stop: int) -> None:
+        """Extend the index of the watch up to this many groups."""
         every = self._placed.stretches
         self._due = int(every[stop + 1]) if stop + 1 < len(every) else len(self._running)
         start = max(self._done, stop - limits.REMEMBERED_STRETCHES_MAX)
