@@ -326,6 +326,7 @@ _DISSECTOR = (
         _expanded_bytes=fresh(int),
         _deferred=fresh(type(None)),
         _later=fresh(type(None)),
+        _ragged=fresh(set),
     ),
     attributes(
         "rounds",
