@@ -89,7 +89,7 @@ class BeginningWatch(LentWatch):
 
     def forget_beginning(self) -> None:
         """Undo `begin_with`."""
-        for name in ("_conversation", "_splitters", "_bulk", "_protocol", "_is_settled", "_in_doubt"):
+        for name in ("_conversation", "_splitters", "_protocol", "_is_settled", "_in_doubt"):
             vars(self).pop(name, None)
         self._row.protocol = ""
         self.note_unfinished()

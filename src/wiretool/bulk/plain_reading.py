@@ -266,8 +266,7 @@ def _read_frames(
     singles = _SingleFrames(connections, placed, output)
     ends, protocol = steady.ends(flows.slots), steady.protocol(int(flows.slots[0]))
     latest = steady.latest(flows.slots)
-    groups, is_read = reader.read(placed.frames, placed.owner, flows.slots, leave, singles.read)
-    leave(~is_read)
+    groups = reader.read(placed.frames, placed.owner, flows.slots, leave, singles.read)
     if not in_order:
         groups = singles.without_late(groups, latest, leave)
     if groups:
@@ -285,14 +284,11 @@ def _read_frames(
         watch, rows = singles.watch(index), singles.rows_of(index)
         if not len(rows):
             continue
-        if not is_read[index]:
-            watch.read_frames(placed.of_owner(rows), output)
-        else:
-            watch.count(0, int(counts[index]), int(frame_bytes[index]))
+        watch.count(0, int(counts[index]), int(frame_bytes[index]))
         if index in singles.started:
             _, late = singles.started[index]
             watch.note_latest(late.catch_up(len(rows)))
-        elif is_read[index]:
+        else:
             begins = rows[is_first[rows]][-limits.REMEMBERED_STRETCHES_MAX :]
             watch.note_latest(int(placed.first[rows].max()))
             watch.note_groups(placed.frames.numbers[begins].tolist(), placed.first[begins].tolist())

@@ -118,7 +118,7 @@ def schema() -> Schema:
     """The schema, with what the protocols add to it."""
     folders = [name.replace("-", "_").replace(".", "_") for name in PORTS]
     states = [import_module(f"wiretool.protocols.{folder}.state") for folder in folders]
-    own = _classes([each.CONVERSATION for each in states], [each.BULK for each in states if each.BULK is not None])
+    own = _classes([each.CONVERSATION for each in states])
     return Schema([*own, *(cls for each in states for cls in each.CLASSES)])
 
 
@@ -164,8 +164,8 @@ def deserialize(data: bytes, hosts: Mapping[str, object], *, name: str = "") -> 
     return flow, kept
 
 
-def _classes(conversations: Sequence[type], bulks: Sequence[type]) -> list[StateClass]:
-    return [*_PIPELINE, *_TABLES, *_STREAMS, *_ITEMS, *_DISSECTOR, *_watches(conversations, bulks)]
+def _classes(conversations: Sequence[type]) -> list[StateClass]:
+    return [*_PIPELINE, *_TABLES, *_STREAMS, *_ITEMS, *_DISSECTOR, *_watches(conversations)]
 
 
 _PIPELINE = (
@@ -399,7 +399,7 @@ _DISSECTOR = (
 )
 
 
-def _watches(conversations: Sequence[type], bulks: Sequence[type]) -> list[StateClass]:
+def _watches(conversations: Sequence[type]) -> list[StateClass]:
     """What reads a connection, and frames in it: in one of the protocols."""
     conversation = ref(*conversations)
     return [
@@ -436,7 +436,6 @@ def _watches(conversations: Sequence[type], bulks: Sequence[type]) -> list[State
             _is_settled=BOOL,
             _numbers=ref(Numbers),
             _pace=ref(Pace),
-            _bulk=optional(ref(*bulks)),
         ),
         attributes("ended-watch", EndedBulkWatch, _row=ref(ConnectionAccount), _next_n=method(Numbers, "take")),
         attributes(

@@ -6,15 +6,15 @@ sorting. Everywhere else the session's own `Requests` are asked, frame by frame.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from wiretool import limits
-from wiretool.codec.columns import Flags, Integers
+from wiretool.codec.columns import Flags, Integers, begins_of
 from wiretool.codec.message import Side, other_side
 from wiretool.protocols.bulk import NO_REPLY, Frames
 from wiretool.protocols.sbp.messages import GOAWAY, RESPONSE, RESPONSE_END, SYSTEM_ERROR
@@ -32,7 +32,7 @@ MANY_MIN, MANY_MAX, MANY_TIMES = 64, 65_536, 8
 
 
 class Stretch(NamedTuple):
-    """Adjacent frames of which only the requests and responses matter; frame i is of connection `owner[i]`."""
+    """Frames of which only the requests and responses matter; frame i is of connection `owner[i]`."""
 
     owner: Integers
     is_server: Flags
@@ -47,9 +47,9 @@ class Stretch(NamedTuple):
         columns = envelopes.opcode, envelopes.flags, envelopes.stream_id
         return cls(owner, frames.is_server, frames.numbers, *columns)
 
-    def part(self, start: int, stop: int) -> Stretch:
-        """Its rows [start, stop)."""
-        return Stretch._make(column[start:stop] for column in self)
+    def take(self, rows: Any) -> Stretch:
+        """Return some of them."""
+        return Stretch._make(column[rows] for column in self)
 
 
 def pair_connections(talks: Sequence[SbpConversation], stretch: Stretch, is_plain: Flags) -> Integers:
@@ -95,35 +95,69 @@ def _note_roles(talks: Sequence[SbpConversation], stretch: Stretch, is_mine: Fla
         talk.role = talk.role or SERVED_BY.get(operation.name if operation else "", "")
 
 
-class Pairs:
-    """Pairs the frames of a conversation."""
+def pair_in_turn(
+    talks: Sequence[SbpConversation],
+    stretch: Stretch,
+    rows: Integers,
+    is_regular: Flags,
+    reply_to: Integers,
+    read_one: Callable[[int], None],
+) -> None:
+    """Set what the regular ones of some rows answer; the others are read by themselves.
 
-    def __init__(self, conversation: SbpConversation) -> None:
-        self._conversation = conversation
+    Clear `is_regular` of frames that cannot be paired, which are read by themselves, too.
+    """
+    rows = rows[np.argsort(stretch.owner[rows], kind="stable")]
+    for mine in np.split(rows, begins_of(stretch.owner[rows])[1:]):
+        turns = _ConnectionPairs(talks[stretch.owner[mine[0]]], stretch.take(mine))
+        for start, stop in _stretches(is_regular[mine]):
+            at = start
+            while at < stop:
+                if is_regular[mine[at]]:
+                    at = turns.read(at, stop)
+                if at < stop:
+                    is_regular[mine[at]] = False
+                    read_one(int(mine[at]))
+                    at += 1
+        reply_to[mine] = turns.reply_to
+
+
+def _stretches(flags: Flags) -> Iterator[tuple[int, int]]:
+    """Yield the stretches of equal flags, one after the other."""
+    yield from pairwise([0, *(np.flatnonzero(np.diff(flags)) + 1).tolist(), len(flags)])
+
+
+class _ConnectionPairs:
+    """Pairs the frames of one conversation, in turn."""
+
+    def __init__(self, talk: SbpConversation, rows: Stretch) -> None:
+        self._talk = talk
+        self._rows = rows._replace(owner=np.zeros(len(rows.owner), np.int64))
         self._many = MANY_MAX
+        #: The record that each frame answers, as far as they were read.
+        self.reply_to = np.full(len(rows.owner), NO_REPLY, np.int64)
 
-    def read(self, frames: Frames, envelopes: Envelopes, start: int, stop: int, reply_to: Integers) -> int:
-        """The first row from `start` on that is to be read by itself, or `stop`; what those before it answer is set."""
-        rows = Stretch.of(frames, envelopes, np.zeros(len(reply_to), np.int64)).part(start, stop)
-        at, count = 0, stop - start
-        while at < count:
-            part = rows.part(at, min(count, at + self._many))
-            done = self._in_turns(part, reply_to[start + at : stop])
+    def read(self, start: int, stop: int) -> int:
+        """Pair frames from `start` on; return the first that is to be read by itself, or `stop`."""
+        at = start
+        while at < stop:
+            part = self._rows.take(slice(at, min(stop, at + self._many)))
+            done = self._in_turns(part, self.reply_to[at:stop])
             is_regular = done == len(part.flags)
             self._many = min(MANY_TIMES * self._many, MANY_MAX) if is_regular else max(2 * done, MANY_MIN)
             at += done
-            if at < count and done < len(part.flags):
-                part = rows.part(at, min(count, at + MANY_MIN))
-                done = self._one_by_one(part, reply_to[start + at : stop])
+            if at < stop and done < len(part.flags):
+                part = self._rows.take(slice(at, min(stop, at + MANY_MIN)))
+                done = self._one_by_one(part, self.reply_to[at:stop])
                 at += done
                 if done < len(part.flags):
                     break
-        note_frames([self._conversation], rows.part(0, at))
-        return start + at
+        note_frames([self._talk], self._rows.take(slice(start, at)))
+        return at
 
     def _one_by_one(self, rows: Stretch, reply_to: Integers) -> int:
         """How many of the rows were paired: those in front of the first that answers nothing, though it should."""
-        conversation = self._conversation
+        conversation = self._talk
         requests = conversation.requests
         done = 0
         for is_server, n, opcode, flags, stream_id in zip(*(column.tolist() for column in rows[1:]), strict=True):
@@ -144,17 +178,17 @@ class Pairs:
 
     def _in_turns(self, rows: Stretch, reply_to: Integers) -> int:
         """How many of the rows were paired: those in front of the first that is out of turn."""
-        requests = [self._conversation.requests[side] for side in _SIDES]
+        requests = [self._talk.requests[side] for side in _SIDES]
         room = limits.REQUESTS_OPEN_MAX - max(each.count for each in requests)
         done = min(len(rows.flags), room)
         if done < MANY_MIN:
             return 0
-        turns = turns_of(rows.part(0, done), requests)
+        turns = turns_of(rows.take(slice(done)), requests)
         while len(turns.irregular):
             done = int(turns.irregular.min())
             if done < MANY_MIN:
                 return 0
-            turns = turns_of(rows.part(0, done), requests)
+            turns = turns_of(rows.take(slice(done)), requests)
         turns.settle(rows, requests, reply_to)
         return done
 
