@@ -15,8 +15,10 @@ from tests.helpers.captures import pcap_bytes
 from tests.helpers.plain_segments import ends_of
 
 from wiretool import limits
+from wiretool.capture import bulk_streams
 from wiretool.capture import streams as capture_streams
 from wiretool.capture.bulk_streams import NEVER, BulkStreams, Fed, Pause
+from wiretool.capture.connection_rows import ConnectionRows, connection_rows
 from wiretool.capture.files import read_packets
 from wiretool.capture.items import End, Item
 from wiretool.capture.layers import read_segments
@@ -25,8 +27,9 @@ from wiretool.capture.new_connections import NewConnections
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import Run
-from wiretool.capture.segments import read_segment_tables
+from wiretool.capture.segments import SegmentTable, read_segment_tables
 from wiretool.capture.streams import Streams
+from wiretool.codec.columns import Integers
 
 Told = dict[int, list[tuple[object, ...]]]
 
@@ -125,16 +128,25 @@ def test_segments_between_those_that_come_again_are_fed() -> None:
 
 
 @pytest.mark.parametrize("is_single", [False, True])
-def test_segments_of_connections_without_columns_are_fed_without_a_group(is_single: bool) -> None:
+def test_segments_of_connections_without_columns_are_fed_without_a_group(
+    monkeypatch: pytest.MonkeyPatch, is_single: bool
+) -> None:
+    groups = list[Integers]()
+
+    def note_rows(table: SegmentTable, rows: Integers, stop: int = 0) -> ConnectionRows:
+        groups.append(rows)
+        return connection_rows(table, rows, stop)
+
+    monkeypatch.setattr(bulk_streams, "connection_rows", note_rows)
     raw = pcap_bytes(packets_made([Spoken("pravega")], frozenset(), 1))
     recent = RecentRuns()
     streams = BulkStreams(Streams((12345,), recent), recent, is_single=lambda _, each: is_single and each is not None)
-    alone = []
     with table_packets(40):
-        for table in read_segment_tables(read_packet_tables([BytesIO(raw)])):
-            alone += [streams.is_alone for part in streams.read(table) if isinstance(part, Fed)]
-    assert not any(alone[:40])
-    assert alone[40:80] == [is_single] * 40
+        tables = read_segment_tables(read_packet_tables([BytesIO(raw)]))
+        counts = [sum(isinstance(part, Fed) for part in streams.read(table)) for table in tables]
+    assert counts[:2] == [40, 40]
+    in_groups = [len(rows) for rows in groups]
+    assert in_groups[:2] == ([40] if is_single else [40, 40])
 
 
 def test_segments_are_plain_while_there_is_no_room_for_more_connections(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ the same number.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import compress, pairwise
+from itertools import compress
 from operator import itemgetter
 from typing import Any
 
@@ -159,7 +159,7 @@ class BulkDissector:
             if isinstance(part, PlainSegments):
                 self._read_plain(part)
             elif isinstance(part, Run):
-                self._defer_run(part)
+                self._deferred_of(table).add_run(part)
             elif isinstance(part, Pause):
                 yield from self._emit_to(table, done, part.row)
                 done = part.row
@@ -193,7 +193,7 @@ class BulkDissector:
         is_left = np.ones(len(plain.connections), np.bool_)
         is_left[~is_deferred] = ~read.are_read
         for index in np.flatnonzero(is_left).tolist():
-            self._defer_run(plain.run(index))
+            self._deferred_of(plain.table).add_run(plain.run(index))
         ends = list(plain.ends)
         if plain.closed is not None:
             _, connections, fins = plain.closed
@@ -276,7 +276,7 @@ class BulkDissector:
             else:
                 assert self._later is None, "a pause comes before anything else"
                 self._later, self._streams.pause = fed, fed.row + 1
-        elif self._may_defer(items):
+        elif self._may_defer(items[0].connection):
             for item in items:
                 self._deferred_of(table).add(fed.row, item)
         else:
@@ -293,7 +293,7 @@ class BulkDissector:
         number = int(table.numbers[fed.row])
         self._numbers.at_packet(number)
         for at, item in enumerate(fed.items):
-            if at and self._may_defer(fed.items[at:]):
+            if at and self._may_defer(item.connection):
                 self._numbers.leave(number)
                 self._take_at(table, Fed(fed.row, fed.items[at:]))
                 return
@@ -334,29 +334,13 @@ class BulkDissector:
     def _has_deferred(self, connection: Connection) -> bool:
         return self._deferred is not None and self._deferred.has(connection)
 
-    def _defer_run(self, run: Run) -> None:
-        if run.emitted_at is not None and not self._has_deferred(run.connection):
-            watch = self._watch(run.connection)
-            assert isinstance(watch, BulkWatch), "a plain connection has not ended"
-            watch.begin_run(run)
-        self._deferred_of(run.table).add_run(run)
-
-    def _may_defer(self, items: Sequence[Item]) -> bool:
-        """Return whether items of one connection can be read later, with those of others.
-
-        Either all frames of the connection can be, or they are the first ones of one without its beginning.
-        """
+    def _may_defer(self, connection: Connection) -> bool:
+        """Return whether items of a connection can be read later, with those of others."""
         if self._streams.feeds_each:
             return False
-        connection = items[0].connection
         if self._has_deferred(connection) or self._steady.has(connection):
             return True
-        watch = self._watch(connection)
-        if not isinstance(watch, BulkWatch):
-            return False
-        if connection.is_understood:
-            return True
-        return self._streams.is_alone and _are_in_order(items) and all(map(watch.may_begin_later, items))
+        return isinstance(self._watch(connection), BulkWatch) and connection.is_understood
 
     def _watch(self, connection: Connection) -> BulkWatch | EndedBulkWatch:
         if self._steady.has(connection):
@@ -433,12 +417,3 @@ def _ports_of(key: bytes) -> tuple[int, int]:
 
 def _ignore(text: str) -> None:
     """For notes that nobody wants."""
-
-
-def _are_in_order(items: Sequence[Item]) -> bool:
-    """Return whether the bytes of a connection that a packet gave are in order, those of the client first."""
-    if not all(isinstance(item, Data) and item.connection is items[0].connection for item in items):
-        return False
-    return all(
-        one.packet < other.packet and (one.side == other.side or one.side == "client") for one, other in pairwise(items)
-    )

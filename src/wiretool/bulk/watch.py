@@ -10,14 +10,12 @@ from wiretool.bulk.pace import Pace
 from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.placing import PlacedFrames
 from wiretool.capture.items import Connection, Data, Item
-from wiretool.capture.runs import Run
 from wiretool.codec.framing import Piece
 from wiretool.ended_watch import EndedWatch
 from wiretool.ledger import ConnectionAccount
 from wiretool.protocols.bulk import ProtocolColumns
 from wiretool.protocols.bulks import columns_of
 from wiretool.protocols.conversation import Conversation, Protocol
-from wiretool.protocols.recognise import Chunk, verdict_in_step
 from wiretool.records import Record
 from wiretool.watch import SIDES
 
@@ -82,8 +80,6 @@ class BulkWatch(BeginningWatch):
         if self._conversation is None or self._columns is not None:
             self._connection.is_understood = True
 
-    # -- a connection without its beginning ------------------------------------------------------------------------
-
     def resume(self, protocol: Protocol, conversation: Conversation) -> None:
         """Go on with a conversation that was read from its beginning, in step, without this watch."""
         self._speak(protocol, None, conversation)
@@ -91,48 +87,6 @@ class BulkWatch(BeginningWatch):
             splitter.begin_in_step()
         self._is_settled, self._in_doubt = True, False
         self._note_understood()
-
-    def may_begin_later(self, item: Item) -> bool:
-        """Return whether an item goes on in step, or is the first of its side and proved to be frames.
-
-        It can be read later then. Only where the beginning of the connection is not in the capture, and its frames may
-        be read in columns.
-        """
-        if self._connection.opened or self._waiting or not isinstance(item, Data):
-            return False
-        if self._columns is not None and self._splitters[item.side].is_in_step:
-            return True
-        if self._is_settled:
-            is_proved = self._conversation is not None and self._conversation.is_proved_by_trust
-            if self._columns is None or not is_proved or any(map(self._is_looking, SIDES)):
-                return False
-            if not self._splitters[item.side].begins_in_step(item.data):
-                return False
-        elif not self._proves_in_step(item):
-            return False
-        self._in_doubt = any(each.is_searching for each in self._splitters.values())
-        return True
-
-    def begin_run(self, run: Run) -> None:
-        """Recognise the protocol by the first item of each side, if these prove it, where the beginning is missing.
-
-        The run begins with these items; it is deferred next.
-        """
-        if self.has_begun:
-            return
-        firsts = [(int(run.side(side).rows[0]), side) for side in SIDES if run.side(side).size]
-        for row, side in sorted(firsts):
-            if not self.may_begin_later(run.item(row, side, run.side(side).offset)):
-                return
-
-    def _proves_in_step(self, item: Data) -> bool:
-        """Recognise the protocol by the first item, if that is frames throughout; return whether it is."""
-        verdict = None if self._held or item.offset else verdict_in_step(Chunk(item.side, item.data), self._expected)
-        if verdict is None or verdict.protocol is None:
-            return False
-        self.begin_with(verdict.protocol, verdict.trial)
-        self._splitters[item.side].begin_in_step()
-        return True
 
     # -- together with others --------------------------------------------------------------------------------------
 

@@ -152,8 +152,6 @@ class BulkStreams:
         self._turns: _Turns | None = None
         #: The row before which to pause; whoever reads sets it, to one that was not come to yet.
         self.pause = NEVER
-        #: Whether what was given last is of a connection with so few segments in the table that each of them is fed.
-        self.is_alone = False
         #: Whether every segment is fed, however many there are of a connection: of few in all, arrays cost more.
         self.feeds_each = False
 
@@ -193,7 +191,6 @@ class BulkStreams:
             if scan is not None:
                 scan.open_before(row)
             group, segment = turns.take(row)
-            self.is_alone = group is None
             if group is not None:
                 yield from self._passed(table, group, row)
                 group.at += 1
@@ -244,7 +241,6 @@ class BulkStreams:
     def _feed_half_started(self, table: SegmentTable, scan: PlainSegmentScan, row: int) -> Iterator[Fed]:
         """Feed the segments before a row of connections that have begun, of which not both flows have started."""
         for before, later in scan.leave_half_started(row):
-            self.is_alone = False
             for each in before.tolist():
                 yield Fed(each, self._feed(each, table.segment(each)))
             if len(later):

@@ -393,7 +393,6 @@ _DISSECTOR = (
         _is_expected=method(BulkDissector, "_is_expected"),
         _turns=fresh(type(None)),
         pause=INT,
-        is_alone=BOOL,
         feeds_each=BOOL,
     ),
 )

@@ -130,17 +130,6 @@ def protocol_of_start(
     return _STARTS[key]
 
 
-def verdict_in_step(chunk: Chunk, expected: Sequence[Protocol]) -> Verdict | None:
-    """Return the verdict of `recognise` on the first bytes of a middle that are frames throughout.
-
-    None where they are not, or where that is not certain.
-    """
-    if not expected or describe_foreign([chunk]):
-        return None
-    verdict = _verdict_at_front(expected, [chunk])
-    return verdict if verdict is not None and verdict.is_in_step else None
-
-
 def _is_memorable(verdict: Verdict) -> bool:
     """Return whether nothing but the protocol matters in a verdict: no note, nor what was learned on trial."""
     return not verdict.note and verdict.trial is not None and type(verdict.trial).recall is Conversation.recall
