@@ -237,9 +237,8 @@ class _Reading:
         if appends.kind is not None:
             codes = np.zeros(len(self._slots), np.int64)
             codes[self.is_plain] = [self._code(segment) for segment in self._writers.segments(slots)]
-            appends.kind.added[:] = codes[appends.owner]
-        if acks.kind is not None:
-            acks.kind.added[:] = sent.answered_by(acks)
+            appends.add(codes[appends.owner])
+        acks.add(sent.answered_by(acks))
         has_new, numbers = sent.last()
         is_mine = self.is_plain[has_new]
         self._writers.note_last(self._slots[has_new][is_mine], numbers[is_mine])

@@ -60,8 +60,7 @@ class FirstReading:
         for half in (sent, acks):
             self._leave(half.owner[1:][falls(half.owner, half.numbers)])
         appends = Appends(sent, NO_WAITING, self._count)
-        if acks.kind is not None:
-            acks.kind.added[:] = appends.answered_by(acks)
+        acks.add(appends.answered_by(acks))
         last = np.zeros(self._count, np.int64)
         has_new, numbers = appends.last()
         last[has_new] = numbers
@@ -114,8 +113,7 @@ class FirstReading:
         self.is_plain[owners] = False
 
     def _half(self, code: int, name: str) -> Half:
-        kind = self._kinds.get(code)
-        return Half(None, _NONE, _NONE, _NONE) if kind is None else Half.of(kind, self._owner, name)
+        return Half.of(self._kinds.get(code), self._owner, name)
 
     def _rows_of(self, kind: Kind | None, rows: Integers | None = None) -> Integers:
         """Return the row of the only frame of a kind on each connection; exclude connections that have several."""
