@@ -6,7 +6,7 @@ from types import MappingProxyType
 from wiretool import limits
 from wiretool.capture.streams import Connection, Data, End, Finding, Gap, Item
 from wiretool.codec.framing import Piece, Splitter
-from wiretool.codec.message import Side, other_side
+from wiretool.codec.message import SIDES, Side, other_side
 from wiretool.ended_watch import EndedWatch, finding_record
 from wiretool.foreign_bytes import ForeignBytes
 from wiretool.ledger import ConnectionAccount
@@ -17,7 +17,6 @@ from wiretool.records import Record
 from wiretool.stretches import Stretches
 from wiretool.units import size_text
 
-SIDES: tuple[Side, Side] = ("client", "server")
 _BOTH: frozenset[Side] = frozenset(SIDES)
 #: The problem of bytes that were held for their rest when all connections held too much.
 NOT_HELD = "over-limit"

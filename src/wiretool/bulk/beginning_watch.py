@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from wiretool.bulk.lent_watch import LentWatch
 from wiretool.capture.items import Data
 from wiretool.codec.framing import Mark
-from wiretool.codec.message import Side
+from wiretool.codec.message import SIDES, Side
 from wiretool.protocols.conversation import Conversation, Protocol
 from wiretool.protocols.recognise import Verdict, protocol_of_start
-from wiretool.watch import SIDES
 
 
 class BeginningWatch(LentWatch):

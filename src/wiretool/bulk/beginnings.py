@@ -9,8 +9,8 @@ from wiretool.bulk.starts import Start, can_recognise, find_starts
 from wiretool.bulk.watch import BulkWatch
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.codec.columns import Flags
+from wiretool.codec.message import SIDES
 from wiretool.protocols.conversation import Protocol
-from wiretool.watch import SIDES
 
 
 class Beginnings(NamedTuple):

@@ -9,9 +9,10 @@ import numpy as np
 
 from wiretool.capture.items import Connection, Data, Item
 from wiretool.capture.plain_runs import PlainSegments
-from wiretool.capture.runs import SIDES, Run
+from wiretool.capture.runs import Run
 from wiretool.capture.segments import SegmentTable
 from wiretool.codec.columns import Integers, begins_of
+from wiretool.codec.message import SIDES
 
 _NO_OWNER = -1
 #: The places of rows that are deferred together are this far from those that are deferred next.

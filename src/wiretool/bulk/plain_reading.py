@@ -20,7 +20,7 @@ from wiretool.bulk.steady_watches import SteadyWatches
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.items import Connection
 from wiretool.capture.plain_runs import PlainSegments
-from wiretool.codec.columns import Flags, Integers
+from wiretool.codec.columns import NO_INTEGERS, Flags, Integers
 from wiretool.codec.hops import FrameBoundaries
 from wiretool.protocols.bulk import NO_REPLY, Frames, Group, ProtocolColumns, SteadyReader
 
@@ -206,7 +206,7 @@ class _SingleFrames:
         """
         is_late = self._are_late(latest)
         owner, is_asked = self._placed.owner, np.zeros(len(self._connections), np.bool_)
-        late_of = [_NO_ROWS if group.reply_to is None else _late_replies(group, is_late) for group in groups]
+        late_of = [NO_INTEGERS if group.reply_to is None else _late_replies(group, is_late) for group in groups]
         for group, late in zip(groups, late_of, strict=True):
             is_asked[owner[group.rows[late]]] = True
         if not is_asked.any():
@@ -217,7 +217,7 @@ class _SingleFrames:
     def _without(self, group: Group, late: Integers) -> Group:
         assert group.reply_to is not None
         rows = group.rows[late]
-        wrong = [_NO_ROWS]
+        wrong = [NO_INTEGERS]
         for index in np.unique(self._placed.owner[rows]).tolist():
             mine = np.flatnonzero(self._placed.owner[rows] == index)
             places = self._place_of[rows[mine]] - self._bounds[index]
@@ -272,7 +272,7 @@ def _read_frames(
     if groups:
         frames, offsets, first, last, times, owner, _ = placed
         output.runs.append(FrameRun(ends, owner, protocol, frames, offsets, first, last, times, groups))
-    rows_read = np.concatenate([_NO_ROWS, *(group.rows for group in groups)])
+    rows_read = np.concatenate([NO_INTEGERS, *(group.rows for group in groups)])
     owner = placed.owner[rows_read]
     sizes = (placed.frames.ends - placed.frames.starts)[rows_read]
     counts = np.bincount(owner, minlength=len(connections))
@@ -298,6 +298,3 @@ def _read_frames(
 def _late_replies(group: Group, is_late: Flags) -> Integers:
     """Return the places in a group of replies that are late."""
     return np.flatnonzero(is_late[group.rows] & (group.reply_to != NO_REPLY))
-
-
-_NO_ROWS = np.zeros(0, np.int64)

@@ -11,13 +11,13 @@ from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.placing import PlacedFrames
 from wiretool.capture.items import Connection, Data, Item
 from wiretool.codec.framing import Piece
+from wiretool.codec.message import SIDES
 from wiretool.ended_watch import EndedWatch
 from wiretool.ledger import ConnectionAccount
 from wiretool.protocols.bulk import ProtocolColumns
 from wiretool.protocols.bulks import columns_of
 from wiretool.protocols.conversation import Conversation, Protocol
 from wiretool.records import Record
-from wiretool.watch import SIDES
 
 
 class BulkWatch(BeginningWatch):

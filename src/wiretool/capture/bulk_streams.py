@@ -27,9 +27,8 @@ from wiretool.capture.runs import NO_RUN, RUN_SEGMENTS_MIN, Run, SideRun
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.steady_flows import SteadyFlows
 from wiretool.capture.streams import Streams
-from wiretool.codec.columns import Flags, Integers
+from wiretool.codec.columns import NO_INTEGERS, Flags, Integers
 
-_NONE = np.zeros(0, np.int64)
 #: Segments of a connection in one table below which each of them is fed: its runs would be too short.
 GROUP_SEGMENTS_MIN = 2 * RUN_SEGMENTS_MIN
 #: A row that no table has.
@@ -277,7 +276,7 @@ class BulkStreams:
 
     def _groups(self, table: SegmentTable) -> tuple[list[ConnectionRows], Integers, PlainSegmentScan | None]:
         """Return the groups of a table, the group of each row, and the scan for connections without irregular rows."""
-        scan, long = None, _NONE
+        scan, long = None, NO_INTEGERS
         if not self.feeds_each and has_room(table, self._streams):
             scan = PlainSegmentScan(table, self._streams, self._steady, self._is_start, self._is_expected)
             self._release(scan.leave_odd())

@@ -18,6 +18,7 @@ from wiretool.codec.types import Bool, Int, RestBytes, SizedBytes, Text16, Uuid
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]
+NO_INTEGERS: Integers = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wiretool.codec.columns import Flags, Integers, overlaid
+from wiretool.codec.columns import NO_INTEGERS, Flags, Integers, overlaid
 
 #: Blocks that are walked through side by side; fewer are faster one after another. The same for ranges.
 ABREAST_MIN = 16
@@ -149,7 +149,7 @@ def _chained(
         is_true[block : last + 1] = True
         at = int(finals[last])
         if index == len(broken):
-            walk = Hops(_NONE, at, 0)
+            walk = Hops(NO_INTEGERS, at, 0)
             break
         if stops is None:
             stops = set(blocks[:-1].tolist())
@@ -259,7 +259,7 @@ def _finish_ranges(
 ) -> FrameBoundaries:
     """Walk the rest of each range; `steps` has the frames of all ranges so far."""
     count = len(at)
-    found = np.bincount(np.concatenate([_NONE, *(active for active, _ in steps)]), minlength=count)
+    found = np.bincount(np.concatenate([NO_INTEGERS, *(active for active, _ in steps)]), minlength=count)
     needs, is_broken, rest = np.zeros(count, np.int64), np.zeros(count, np.bool_), dict[int, Integers]()
     for index in np.flatnonzero(at < stops).tolist():
         found_in = headers.walk(data, int(at[index]), int(stops[index]), index)
@@ -277,6 +277,3 @@ def _finish_ranges(
         begin = int(first[index] + found[index])
         out[begin : begin + len(starts)] = starts
     return FrameBoundaries(out, np.repeat(np.arange(count), total), at, needs, is_broken)
-
-
-_NONE = np.zeros(0, np.int64)

@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 from wiretool import limits
 from wiretool.codec.framing import SURE_AT_START, Piece, Splitter
-from wiretool.codec.message import Side
+from wiretool.codec.message import SIDES, Side
 from wiretool.codec.resync import chain_at_front
 from wiretool.errors import DecodeError
 from wiretool.protocols.conversation import Conversation, Protocol, let_go
 
-SIDES: tuple[Side, Side] = ("client", "server")
 #: Points of evidence (see Conversation.trust) that decide at once when nothing else fits.
 POINTS_SURE = 2
 #: Points that a port nobody is expected on must show before its bytes are taken for a protocol of ours.

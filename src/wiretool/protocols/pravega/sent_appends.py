@@ -4,11 +4,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from wiretool.codec.columns import Flags, Integers
+from wiretool.codec.columns import NO_INTEGERS, Flags, Integers
 from wiretool.protocols.bulk import NO_REPLY
 from wiretool.protocols.pravega.bulk_kinds import Kind
 
-_NONE = np.zeros(0, np.int64)
 #: Codes of numbers together with their connections are below this.
 _CODES_MAX = 1 << 62
 
@@ -30,14 +29,14 @@ class Half(NamedTuple):
     def of(cls, kind: Kind | None, owner: Integers, name: str) -> "Half":
         """Return the frames of a kind with the numbers of that name; `owner` is by frame."""
         if kind is None:
-            return cls(None, _NONE, _NONE, _NONE)
+            return cls(None, NO_INTEGERS, NO_INTEGERS, NO_INTEGERS)
         return cls(kind, owner[kind.rows], kind.numbers(name), kind.rows)
 
     @classmethod
     def of_places(cls, kind: Kind | None, places: Integers, owner: Integers, name: str) -> "Half":
         """Return the frames at these places of a kind; `owner` is of each of them, in any order."""
         if kind is None:
-            return cls(None, _NONE, _NONE, _NONE)
+            return cls(None, NO_INTEGERS, NO_INTEGERS, NO_INTEGERS)
         order = np.argsort(owner, kind="stable")
         places = places[order]
         return cls(kind, owner[order], kind.numbers(name)[places], kind.rows[places], places)
@@ -65,7 +64,7 @@ class Waiting(NamedTuple):
         return Waiting(*(np.concatenate(pair) for pair in zip(self, others, strict=True)))
 
 
-NO_WAITING = Waiting(_NONE, _NONE, _NONE, _NONE)
+NO_WAITING = Waiting(NO_INTEGERS, NO_INTEGERS, NO_INTEGERS, NO_INTEGERS)
 
 
 class Appends:

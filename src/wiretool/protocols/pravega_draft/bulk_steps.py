@@ -4,9 +4,9 @@ What a step is stands with `bulk_kinds.Walk`. Each does what the handler of sess
 it also counts the bytes, as those between the beginning and the end of a block.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
-from wiretool.codec.message import Message, Side
+from wiretool.codec.message import SIDES, Message, Side
 from wiretool.errors import ProtocolViolation
 from wiretool.protocols.bulk import NO_REPLY
 from wiretool.protocols.pravega.bulk_kinds import REFUSED, Catalogue, Part
@@ -169,7 +169,6 @@ _BY_CLASS: Mapping[type[Message], Step] = {
     NoSuchSegment: _fail,
     KeepAlive: _keep_alive,
 }
-_SIDES: Sequence[Side] = ("client", "server")
-CATALOGUE = Catalogue({side: [cls for cls in MESSAGES if may_send(side, cls) and cls in _BY_CLASS] for side in _SIDES})
+CATALOGUE = Catalogue({side: [cls for cls in MESSAGES if may_send(side, cls) and cls in _BY_CLASS] for side in SIDES})
 #: By code.
 STEPS = [_BY_CLASS[cls] for cls in CATALOGUE.classes]

@@ -15,7 +15,7 @@ import numpy as np
 
 from wiretool import limits
 from wiretool.codec.columns import Flags, Integers, begins_of
-from wiretool.codec.message import Side, other_side
+from wiretool.codec.message import SIDES, Side, other_side
 from wiretool.protocols.bulk import NO_REPLY, Frames
 from wiretool.protocols.sbp.messages import GOAWAY, RESPONSE, RESPONSE_END, SYSTEM_ERROR
 from wiretool.protocols.sbp.session import SERVED_BY, TABLE, Requests, SbpConversation, What
@@ -23,7 +23,6 @@ from wiretool.protocols.sbp.session import SERVED_BY, TABLE, Requests, SbpConver
 if TYPE_CHECKING:
     from wiretool.protocols.sbp.bulk_frames import Envelopes
 
-_SIDES: tuple[Side, Side] = ("client", "server")
 #: Bits of an identifier.
 _ID_BITS = 32
 #: Frames that are worth sorting, at least and at most: each that is out of turn makes the next stretch shorter, each
@@ -57,7 +56,7 @@ def pair_connections(talks: Sequence[SbpConversation], stretch: Stretch, is_plai
 
     Clear `is_plain` of connections whose frames must be paired one by one. The state of these stays as it is.
     """
-    requests = [talk.requests[side] for talk in talks for side in _SIDES]
+    requests = [talk.requests[side] for talk in talks for side in SIDES]
     room = limits.REQUESTS_OPEN_MAX - np.array([each.count for each in requests], np.int64).reshape(-1, 2).max(1)
     is_plain &= np.bincount(stretch.owner, minlength=len(talks)) <= room
     turns = turns_of(stretch, requests)
@@ -77,10 +76,10 @@ def note_frames(talks: Sequence[SbpConversation], stretch: Stretch) -> None:
     has_sent = np.zeros(2 * len(talks), np.bool_)
     has_sent[2 * stretch.owner[is_mine] + stretch.is_server[is_mine]] = True
     for code in np.flatnonzero(has_sent).tolist():
-        talks[code >> 1].heard.add(_SIDES[code & 1])
+        talks[code >> 1].heard.add(SIDES[code & 1])
     for row in np.flatnonzero(is_mine & (stretch.opcodes == GOAWAY)).tolist():
         talk = talks[stretch.owner[row]]
-        talk.phase = TABLE[talk.phase, _SIDES[int(stretch.is_server[row])], What.GOAWAY]
+        talk.phase = TABLE[talk.phase, SIDES[int(stretch.is_server[row])], What.GOAWAY]
     _note_roles(talks, stretch, is_mine)
 
 
@@ -178,7 +177,7 @@ class _ConnectionPairs:
 
     def _in_turns(self, rows: Stretch, reply_to: Integers) -> int:
         """How many of the rows were paired: those in front of the first that is out of turn."""
-        requests = [self._talk.requests[side] for side in _SIDES]
+        requests = [self._talk.requests[side] for side in SIDES]
         room = limits.REQUESTS_OPEN_MAX - max(each.count for each in requests)
         done = min(len(rows.flags), room)
         if done < MANY_MIN:
