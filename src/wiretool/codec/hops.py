@@ -28,7 +28,7 @@ class Prefix:
     length_max: int
     #: Of its bytes.
     order: str = ">"
-    #: The place and value of a byte that every header has; it may be after `header_bytes`.
+    #: The place and value of a byte that every header has, for `find_boundaries`; it may be after `header_bytes`.
     magic: tuple[int, int] | None = None
 
 
@@ -49,23 +49,6 @@ def hop(data: bytes, start: int, end: int, prefix: Prefix, guesses: Integers) ->
 
     `guesses` are places where one is likely to begin, ascending: where packets begin. A wrong one only costs time.
     """
-    found = _find_frames(data, start, end, prefix, guesses)
-    if prefix.magic is None or found.is_broken:
-        return found
-    begins = np.append(found.starts, found.end)
-    return found._replace(is_broken=bool(_has_other_magic(data, begins, end, prefix.magic).any()))
-
-
-def _has_other_magic(data: bytes, begins: Integers, ends: Integers | int, magic: tuple[int, int]) -> Flags:
-    """Return which frames have another byte in the place of the magic one, if it is before `ends`."""
-    at = begins + magic[0]
-    is_there = at < ends
-    has_other = is_there.copy()
-    has_other[is_there] = np.frombuffer(data, np.uint8)[at[is_there]] != magic[1]
-    return has_other
-
-
-def _find_frames(data: bytes, start: int, end: int, prefix: Prefix, guesses: Integers) -> Hops:
     guesses = guesses[(guesses > start) & (guesses < end)]
     if len(guesses) + 1 < ABREAST_MIN:
         return _walk(data, start, end, prefix)
@@ -76,6 +59,15 @@ def _find_frames(data: bytes, start: int, end: int, prefix: Prefix, guesses: Int
             return _walk(data, start, end, prefix)
     starts, block_of, finals = _abreast(data, end, prefix, blocks)
     return _chained(data, end, prefix, blocks, starts, block_of, finals)
+
+
+def _has_other_magic(data: bytes, begins: Integers, ends: Integers | int, magic: tuple[int, int]) -> Flags:
+    """Return which frames have another byte in the place of the magic one, if it is before `ends`."""
+    at = begins + magic[0]
+    is_there = at < ends
+    has_other = is_there.copy()
+    has_other[is_there] = np.frombuffer(data, np.uint8)[at[is_there]] != magic[1]
+    return has_other
 
 
 def _walk(data: bytes, at: int, end: int, prefix: Prefix, stops: set[int] | None = None) -> Hops:
@@ -237,7 +229,7 @@ class PrefixedHeaders(Headers):
 
     def walk(self, data: bytes, start: int, stop: int, index: int) -> Hops:
         first, last = np.searchsorted(self._guesses, (start, stop)).tolist()
-        return _find_frames(data, start, stop, self._prefixes[self._prefix_of[index]], self._guesses[first:last])
+        return hop(data, start, stop, self._prefixes[self._prefix_of[index]], self._guesses[first:last])
 
 
 def walk_ranges(data: bytes, begins: Integers, stops: Integers, headers: Headers) -> FrameBoundaries:
