@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
 #: Bits of an identifier.
 _ID_BITS = 32
-#: Frames that are worth sorting, at least and at most: each that is out of turn makes the next stretch shorter, each
-#: stretch without one makes it so many times as long.
-MANY_MIN, MANY_MAX, MANY_TIMES = 64, 65_536, 8
+#: Frames that are worth sorting.
+MANY_MIN = 64
 
 
 class Stretch(NamedTuple):
@@ -108,17 +107,13 @@ def pair_in_turn(
     """
     rows = rows[np.argsort(stretch.owner[rows], kind="stable")]
     for mine in np.split(rows, begins_of(stretch.owner[rows])[1:]):
-        turns = _ConnectionPairs(talks[stretch.owner[mine[0]]], stretch.take(mine))
+        pairs = _ConnectionPairs(talks[stretch.owner[mine[0]]], stretch.take(mine))
         for start, stop in _stretches(is_regular[mine]):
-            at = start
-            while at < stop:
-                if is_regular[mine[at]]:
-                    at = turns.read(at, stop)
-                if at < stop:
-                    is_regular[mine[at]] = False
-                    read_one(int(mine[at]))
-                    at += 1
-        reply_to[mine] = turns.reply_to
+            singles = pairs.read(start, stop) if is_regular[mine[start]] else range(start, stop)
+            for row in map(mine.item, singles):
+                is_regular[row] = False
+                read_one(row)
+        reply_to[mine] = pairs.reply_to
 
 
 def _stretches(flags: Flags) -> Iterator[tuple[int, int]]:
@@ -132,64 +127,52 @@ class _ConnectionPairs:
     def __init__(self, talk: SbpConversation, rows: Stretch) -> None:
         self._talk = talk
         self._rows = rows._replace(owner=np.zeros(len(rows.owner), np.int64))
-        self._many = MANY_MAX
         #: The record that each frame answers, as far as they were read.
         self.reply_to = np.full(len(rows.owner), NO_REPLY, np.int64)
 
-    def read(self, start: int, stop: int) -> int:
-        """Pair frames from `start` on; return the first that is to be read by itself, or `stop`."""
-        at = start
-        while at < stop:
-            part = self._rows.take(slice(at, min(stop, at + self._many)))
-            done = self._in_turns(part, self.reply_to[at:stop])
-            is_regular = done == len(part.flags)
-            self._many = min(MANY_TIMES * self._many, MANY_MAX) if is_regular else max(2 * done, MANY_MIN)
-            at += done
-            if at < stop and done < len(part.flags):
-                part = self._rows.take(slice(at, min(stop, at + MANY_MIN)))
-                done = self._one_by_one(part, self.reply_to[at:stop])
-                at += done
-                if done < len(part.flags):
-                    break
-        note_frames([self._talk], self._rows.take(slice(start, at)))
-        return at
+    def read(self, start: int, stop: int) -> Iterator[int]:
+        """Pair the frames [start, stop); yield each that is to be read by itself, in its turn."""
+        rows = self._rows.take(slice(start, stop))
+        if self._pair_at_once(rows, start):
+            return
+        begin = start
+        for at, frame in enumerate(zip(*(column.tolist() for column in rows[1:]), strict=True), start):
+            if not self._pair(at, *frame):
+                self._note(begin, at)
+                yield at
+                begin = at + 1
+        self._note(begin, stop)
 
-    def _one_by_one(self, rows: Stretch, reply_to: Integers) -> int:
-        """How many of the rows were paired: those in front of the first that answers nothing, though it should."""
-        conversation = self._talk
-        requests = conversation.requests
-        done = 0
-        for is_server, n, opcode, flags, stream_id in zip(*(column.tolist() for column in rows[1:]), strict=True):
-            side: Side = "server" if is_server else "client"
-            asker = other_side(side)
-            if flags & RESPONSE:
-                answered = requests[asker].answer(stream_id, opcode, is_last=bool(flags & RESPONSE_END))
-                if answered is None and conversation.is_whole(asker):
-                    break
-                if answered is None:  # as `SbpConversation.read` has it, its request may be in a hole
-                    requests[side].add(stream_id, opcode, n)
-                else:
-                    reply_to[done] = answered
-            else:
-                requests[side].add(stream_id, opcode, n)
-            done += 1
-        return done
+    def _note(self, start: int, stop: int) -> None:
+        note_frames([self._talk], self._rows.take(slice(start, stop)))
 
-    def _in_turns(self, rows: Stretch, reply_to: Integers) -> int:
-        """How many of the rows were paired: those in front of the first that is out of turn."""
+    def _pair(self, at: int, is_server: bool, n: int, opcode: int, flags: int, stream_id: int) -> bool:
+        """Pair a frame; return False where it answers nothing, though it should."""
+        side: Side = "server" if is_server else "client"
+        asker, requests = other_side(side), self._talk.requests
+        if flags & RESPONSE:
+            answered = requests[asker].answer(stream_id, opcode, is_last=bool(flags & RESPONSE_END))
+            if answered is not None:
+                self.reply_to[at] = answered
+                return True
+            if self._talk.is_whole(asker):
+                return False
+            # As `SbpConversation.read` has it, its request may be in a gap.
+        requests[side].add(stream_id, opcode, n)
+        return True
+
+    def _pair_at_once(self, rows: Stretch, start: int) -> bool:
+        """Pair frames as arrays, if they are enough, and none is out of turn; else return False."""
         requests = [self._talk.requests[side] for side in SIDES]
         room = limits.REQUESTS_OPEN_MAX - max(each.count for each in requests)
-        done = min(len(rows.flags), room)
-        if done < MANY_MIN:
-            return 0
-        turns = turns_of(rows.take(slice(done)), requests)
-        while len(turns.irregular):
-            done = int(turns.irregular.min())
-            if done < MANY_MIN:
-                return 0
-            turns = turns_of(rows.take(slice(done)), requests)
-        turns.settle(rows, requests, reply_to)
-        return done
+        if not MANY_MIN <= len(rows.flags) <= room:
+            return False
+        turns = turns_of(rows, requests)
+        if len(turns.irregular):
+            return False
+        turns.settle(rows, requests, self.reply_to[start : start + len(rows.flags)])
+        note_frames([self._talk], rows)
+        return True
 
 
 @dataclass(frozen=True, slots=True)
