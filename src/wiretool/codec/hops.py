@@ -181,8 +181,8 @@ def find_boundaries(
 ) -> FrameBoundaries:
     """Find the frames of each `data[begins[i] : stops[i]]`; the first one starts at its first byte.
 
-    The ranges are adjacent. Each has one of the prefixes, which differ only in the greatest length. `guesses` are
-    likely starts of frames, ascending.
+    The ranges ascend. Each has one of the prefixes, which differ only in the greatest length. `guesses` are likely
+    starts of frames, ascending.
     """
     found = walk_ranges(data, begins, stops, PrefixedHeaders(prefixes, prefix_of, guesses))
     magic = prefixes[0].magic
@@ -194,7 +194,7 @@ def find_boundaries(
 
 
 class Headers(ABC):
-    """Headers of frames in adjacent ranges of bytes, with the length of each frame."""
+    """Headers of frames in ranges of bytes, with the length of each frame."""
 
     @abstractmethod
     def ends(self, data: bytes, starts: Integers, stops: Integers, ranges: Integers) -> Integers:

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from wiretool.codec.columns import Column, Flags, Integers, Numbers, Objects, Spans, gathered
+from wiretool.codec.columns import NO_INTEGERS, Column, Flags, Integers, Numbers, Objects, Spans, gathered
+from wiretool.codec.hops import Prefix, find_boundaries
 from wiretool.protocols.bulk import Events
 from wiretool.protocols.pravega.appends import EVENT_HEAD, HEADER_BYTES, spans_of
 
-#: Appends that are gone through side by side; fewer are faster one after another.
-ABREAST_MIN = 16
 _HEADER = np.dtype([("type", ">i4"), ("length", ">u4")])
 _EVENT = int.from_bytes(EVENT_HEAD, "big")
+_PREFIX = Prefix(HEADER_BYTES, 4, HEADER_BYTES, 0, 0xFFFF_FFFF)
 
 
 class LateEvents(Events):
@@ -103,47 +103,13 @@ def whole_events(data: bytes, spans: Spans, counts: Integers, is_asked: Flags) -
 
     Of a span that is not made of them, of more than `counts`, or not asked for, there are none.
     """
-    at, ends = spans.starts.copy(), spans.starts + spans.lengths
-    is_made = is_asked.copy()
-    found = np.zeros(len(at), np.int64)
-    steps: list[tuple[Integers, Integers, Integers]] = []
-    active = np.flatnonzero(is_made & (at < ends))
-    while len(active) >= ABREAST_MIN:
-        start = at[active] + HEADER_BYTES
-        heads = gathered(data, at[active], _HEADER)
-        stop = start + heads["length"].astype(np.int64)
-        fits = (stop <= ends[active]) & (heads["type"] == _EVENT) & (found[active] < counts[active])
-        if not fits.all():
-            is_made[active[~fits]] = False
-            active, start, stop = active[fits], start[fits], stop[fits]
-        steps.append((active, start, stop))
-        found[active] += 1
-        at[active] = stop
-        active = active[stop < ends[active]]
-    rest = [(row, spans_of(data, int(at[row]), int(ends[row]), int((counts - found)[row]))) for row in active.tolist()]
-    return _in_order(is_made, found, steps, rest)
-
-
-def _in_order(
-    is_made: Flags,
-    found: Integers,
-    steps: list[tuple[Integers, Integers, Integers]],
-    rest: list[tuple[int, list[tuple[int, int]]]],
-) -> tuple[Integers, Integers, Integers]:
-    """The events of each append in a row: step by step all have one more, those of `rest` the others at once."""
-    total = found.copy()
-    for row, spans in rest:
-        is_made[row] = bool(spans)
-        total[row] += len(spans)
-    total = np.where(is_made, total, 0)
-    first = np.cumsum(total) - total
-    out = np.empty((2, int(total.sum())), np.int64)
-    for step, (rows, starts, stops) in enumerate(steps):
-        mine = is_made[rows]
-        place = first[rows[mine]] + step
-        out[0, place], out[1, place] = starts[mine], stops[mine]
-    for row, spans in rest:
-        if spans:
-            begin = int(first[row] + found[row])
-            out[:, begin : begin + len(spans)] = np.array(spans, np.int64).T
-    return np.repeat(np.arange(len(total)), total), out[0], out[1]
+    asked = np.flatnonzero(is_asked)
+    begins, none = spans.starts[asked], np.zeros(len(asked), np.int64)
+    stops = begins + spans.lengths[asked]
+    found = find_boundaries(data, begins, stops, [_PREFIX], none, NO_INTEGERS)
+    is_made = (found.ends == stops) & (np.bincount(found.range_of, minlength=len(asked)) <= counts[asked])
+    heads = gathered(data, found.starts, _HEADER)
+    is_made[found.range_of[heads["type"] != _EVENT]] = False
+    kept = is_made[found.range_of]
+    starts = found.starts[kept] + HEADER_BYTES
+    return asked[found.range_of[kept]], starts, starts + heads["length"][kept]
