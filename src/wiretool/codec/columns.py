@@ -160,11 +160,6 @@ def begins_of(values: NDArray[Any]) -> Integers:
     return np.concatenate(([0], behind)) if len(values) else behind
 
 
-def windows(view: Bytes, size: int) -> NDArray[Any]:
-    """Row i is `view[i : i + size]`: index it with offsets to gather that many bytes from each of them."""
-    return np.lib.stride_tricks.sliding_window_view(view, size)
-
-
 def overlaid(data: bytes | Bytes, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Items that lie over one another: item i is what begins at byte i, as far as one is whole."""
     # Taken as plain bytes those with names are copied much faster.

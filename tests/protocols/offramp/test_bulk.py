@@ -34,7 +34,7 @@ from wiretool.bulk.read import read_batches
 from wiretool.codec.columns import Objects
 from wiretool.codec.message import Message, Side
 from wiretool.protocols.bulk import NO_REPLY, Frames, Group
-from wiretool.protocols.offramp import bulk_turns
+from wiretool.protocols.offramp import bulk, bulk_turns
 from wiretool.protocols.offramp.bulk import COLUMNS
 from wiretool.protocols.offramp.bulk_columns import Reread
 from wiretool.protocols.offramp.bulk_json import plain_objects
@@ -62,6 +62,7 @@ Told = tuple[int, str, Any, list[str], int | None]
 def short_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read few frames together, too."""
     monkeypatch.setattr(bulk_turns, "RANGE_FRAMES_MIN", 1)
+    monkeypatch.setattr(bulk, "FRAMES_MIN", 1)
 
 
 DEFLATES = ["", "permessage-deflate", "permessage-deflate; server_no_context_takeover; client_no_context_takeover"]

@@ -16,7 +16,7 @@ from wiretool.protocols.offramp.bulk_frames import FrameHeaders
 from wiretool.protocols.offramp.bulk_turns import TurnReader
 from wiretool.protocols.offramp.connection import Connection
 
-#: Fewer frames of several connections are read one by one.
+#: Fewer frames than this are read one by one.
 FRAMES_MIN = 16
 #: Frames without which the collector goes on.
 _FRAMES_MANY = 1_024
@@ -50,33 +50,18 @@ class OfframpColumns(ProtocolColumns):
         read_one: Callable[[int], None],
     ) -> Sequence[Group]:
         talks = _talks(conversations)
-        if len(talks) == 1:
-            return _read(frames, owner, talks, leave, read_one, None)
         if len(owner) < FRAMES_MIN:
             read_singly(owner, len(talks), leave, read_one)
             return []
         order = np.argsort(owner, kind="stable")
-        ordered = frames.take(order), owner[order]
-        return _read(*ordered, talks, leave, lambda row: read_one(int(order[row])), order)
+        reader = TurnReader(frames.take(order), owner[order], talks, leave, lambda row: read_one(int(order[row])))
+        with _no_collecting(is_on=len(owner) >= _FRAMES_MANY):
+            reader.read()
+            return reader.groups(order)
 
 
 def _talks(conversations: Sequence[Conversation]) -> list[Connection]:
     return [talk for talk in conversations if isinstance(talk, Connection)]
-
-
-def _read(
-    frames: Frames,
-    owner: Integers,
-    talks: Sequence[Connection],
-    leave: Callable[[Flags], None],
-    read_one: Callable[[int], None],
-    places: Integers | None,
-) -> Sequence[Group]:
-    """Read frames that are ordered by connection; see `TurnReader` for the arguments."""
-    reader = TurnReader(frames, owner, talks, leave, read_one)
-    with _no_collecting(is_on=len(owner) >= _FRAMES_MANY):
-        reader.read()
-        return reader.groups(places)
 
 
 @contextmanager

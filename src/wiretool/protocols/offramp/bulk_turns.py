@@ -109,8 +109,8 @@ class TurnReader:
             self._read_rows(np.concatenate(rows))
             least = RANGE_FRAMES_MIN
 
-    def groups(self, places: Integers | None) -> list[Group]:
-        """Return what was read as columns; row i of the frames is in the place `places[i]` of all, if that is given."""
+    def groups(self, places: Integers) -> list[Group]:
+        """Return what was read as columns; row i of the frames is in the place `places[i]` of all."""
         groups = [each.group(places) for each in self._gathered.values()]
         return [group for group in groups if len(group.rows)]
 
