@@ -110,7 +110,7 @@ class TurnReader:
             least = RANGE_FRAMES_MIN
 
     def groups(self, places: Integers) -> list[Group]:
-        """Return what was read as columns; row i of the frames is in the place `places[i]` of all."""
+        """Return the events that were read as columns; row i of the frames is in the place `places[i]` of all."""
         groups = [each.group(places) for each in self._gathered.values()]
         return [group for group in groups if len(group.rows)]
 

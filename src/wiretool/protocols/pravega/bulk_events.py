@@ -64,12 +64,12 @@ class Appended:
 
 
 def events_in(data: bytes, appended: Appended, counts: Integers, last_numbers: Integers) -> Events:
-    """The events of appends, as `appends.events_of` tells them."""
+    """The events of appends, as `appends.events_of` does one by one."""
     is_whole = np.ones(len(counts), np.bool_)
     is_whole[appended.cut] = False
     rows, starts, stops = whole_events(data, appended.spans, counts, is_whole)
     if not len(appended.cut):
-        return _told(rows, Spans(starts, stops - starts, is_text=False), stops - starts, counts, last_numbers)
+        return _numbered(rows, Spans(starts, stops - starts, is_text=False), stops - starts, counts, last_numbers)
     bodies = [data[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
     cut_rows: list[int] = []
     for place, row in enumerate(appended.cut.tolist()):
@@ -81,7 +81,7 @@ def events_in(data: bytes, appended: Appended, counts: Integers, last_numbers: I
     every = np.concatenate((rows, np.array(cut_rows, np.int64)))
     order = np.argsort(every, kind="stable")
     lengths = np.array([len(body) for body in bodies], np.int64)[order]
-    return _told(every[order], Objects([bodies[place] for place in order.tolist()]), lengths, counts, last_numbers)
+    return _numbered(every[order], Objects([bodies[place] for place in order.tolist()]), lengths, counts, last_numbers)
 
 
 def _bytes_of(data: bytes, spans: Spans, row: int) -> bytes:
@@ -89,7 +89,7 @@ def _bytes_of(data: bytes, spans: Spans, row: int) -> bytes:
     return data[start : start + int(spans.lengths[row])]
 
 
-def _told(rows: Integers, body: Column, lengths: Integers, counts: Integers, last_numbers: Integers) -> Events:
+def _numbered(rows: Integers, body: Column, lengths: Integers, counts: Integers, last_numbers: Integers) -> Events:
     """The events with their numbers, where each one that is counted is there."""
     found = np.bincount(rows, minlength=len(counts))
     place = np.arange(len(rows)) - np.repeat(np.cumsum(found) - found, found)

@@ -1,6 +1,6 @@
 """What session.py does with frames of each class, one after the other, out of columns.
 
-What a step is stands with `bulk_kinds.Walk`. Each does what the handler of session.py does; of a message of the client
+See `bulk_kinds.Walk` for steps. Each does the same as the handler of session.py; of a message of the client
 it also counts the bytes, as those between the beginning and the end of a block.
 """
 
