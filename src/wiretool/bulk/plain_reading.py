@@ -9,13 +9,13 @@ import numpy as np
 
 from wiretool import limits
 from wiretool.batches.batch import FrameRun
-from wiretool.bulk.beginnings import NO_BEGINNINGS, Beginnings, begin
 from wiretool.bulk.joined_flows import JoinedFlows, join_flows, note_rests, place_frames
 from wiretool.bulk.late import Late, without_replies
 from wiretool.bulk.numbering import Numbers
 from wiretool.bulk.pace import TINY_BYTES, Pace
 from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.placing import PlacedFrames
+from wiretool.bulk.recognition import NO_NEW_WATCHES, NewWatches, recognise_new
 from wiretool.bulk.steady_watches import SteadyWatches
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.items import Connection
@@ -61,7 +61,7 @@ def read_plain_segments(
     """
     if not len(plain.rows):
         return ReadSegments(np.zeros(0, np.bool_), is_much=False)
-    plain, slots, beginnings = _take_over(plain, steady, watch_of)
+    plain, slots, new = _take_over(plain, steady, watch_of)
     is_read = slots >= 0
     reader_of, readers = steady.readers(slots)
     is_known = is_read[plain.connection_of]
@@ -82,14 +82,14 @@ def read_plain_segments(
     for each in found:
         is_read[each.indices] = _read(plain, each, steady, numbers, output)
     steady.release(compress(plain.connections, (~is_read).tolist()))
-    beginnings.settle(is_read)
-    is_read[list(beginnings.holding)] = True
+    new.settle(is_read)
+    is_read[list(new.holding)] = True
     return ReadSegments(is_read, is_much)
 
 
 def _take_over(
     plain: PlainSegments, steady: SteadyWatches, watch_of: Callable[[Connection], BulkWatch | EndedBulkWatch]
-) -> tuple[PlainSegments, Integers, Beginnings]:
+) -> tuple[PlainSegments, Integers, NewWatches]:
     """Have those connections taken over that can be read together.
 
     Return when the frames of all are emitted, and the slot of each connection, -1 of those that were not taken over.
@@ -97,10 +97,10 @@ def _take_over(
     slots = steady.slots_of(plain.connections)
     others = np.flatnonzero(slots < 0).tolist()
     if not others:
-        return plain, slots, NO_BEGINNINGS
+        return plain, slots, NO_NEW_WATCHES
     watches = {index: _watch(watch_of, plain.connections[index]) for index in others}
-    new = {index: watch for index, watch in watches.items() if not watch.is_settled}
-    plain, beginnings = begin(plain, new) if new else (plain, NO_BEGINNINGS)
+    unknown = {index: watch for index, watch in watches.items() if not watch.is_settled}
+    plain, new = recognise_new(plain, unknown) if unknown else (plain, NO_NEW_WATCHES)
     sizes = np.zeros((len(plain.connections), 2), np.int64)
     sizes[plain.connection_of, plain.is_server.astype(np.int64)] = plain.sizes
     found = list[tuple[int, BulkWatch, ProtocolColumns]]()
@@ -111,7 +111,7 @@ def _take_over(
     if found:
         indices, mine, columns_of = zip(*found, strict=True)
         slots[list(indices)] = steady.take_over(mine, columns_of)
-    return plain, slots, beginnings
+    return plain, slots, new
 
 
 def _watch(watch_of: Callable[[Connection], BulkWatch | EndedBulkWatch], connection: Connection) -> BulkWatch:

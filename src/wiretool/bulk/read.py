@@ -16,13 +16,13 @@ from wiretool import limits
 from wiretool.batches.batch import Batch
 from wiretool.bulk.deferred import Deferred
 from wiretool.bulk.final_numbers import batch_of
-from wiretool.bulk.new_reading import read_new_connections
+from wiretool.bulk.new_connection_reading import read_new_connections
 from wiretool.bulk.numbering import PACKET_SHIFT, Numbers
 from wiretool.bulk.pace import Pace, in_parts
 from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.plain_reading import read_plain_segments
+from wiretool.bulk.recognition import can_recognise
 from wiretool.bulk.rounds import Rounds
-from wiretool.bulk.starts import can_recognise
 from wiretool.bulk.steady_watches import SteadyWatches
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.bulk_streams import NEVER, BulkStreams, Fed, Pause, are_many

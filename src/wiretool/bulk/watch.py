@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from wiretool.batches.batch import Ends, FrameRun
-from wiretool.bulk.beginning_watch import BeginningWatch
 from wiretool.bulk.late import Late
 from wiretool.bulk.numbering import Numbers
 from wiretool.bulk.pace import Pace
 from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.placing import PlacedFrames
+from wiretool.bulk.recognised_watch import RecognisedWatch
 from wiretool.capture.items import Connection, Data, Item
 from wiretool.capture.runs import Run
 from wiretool.codec.framing import Piece
@@ -23,7 +23,7 @@ from wiretool.records import Record
 from wiretool.watch import SIDES
 
 
-class BulkWatch(BeginningWatch):
+class BulkWatch(RecognisedWatch):
     """Turns the frames and items of one connection into columns and records."""
 
     _bulk: BulkConversation | None = None

@@ -1,4 +1,4 @@
-"""A watch whose protocol is recognised together with those of others."""
+"""The watch whose protocol `recognition` names: it holds the first bytes of its connection until then."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from wiretool.protocols.recognise import Verdict, protocol_of_start
 from wiretool.watch import SIDES
 
 
-class BeginningWatch(LentWatch):
-    """Holds the first bytes of a connection until who recognises it names its protocol."""
+class RecognisedWatch(LentWatch):
+    """A watch over a connection whose protocol is recognised together with those of others."""
 
     @abstractmethod
     def _note_understood(self) -> None:

@@ -1,4 +1,7 @@
-"""Reads the first frames of connections that begin in a table, without a watch for each. Many end there, too."""
+"""Reads connections that begin in a table, without a watch for each: the first frames, before `plain_reading`.
+
+Many of them end there, too.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

@@ -18,7 +18,7 @@ from tests.bulk.made import Spoken, files_of, packets_made
 from tests.bulk.test_plain_reading import batches_of, raw_of
 from wiretool import watch
 from wiretool.bulk.pace import Pace
-from wiretool.bulk.starts import SEGMENTS_MAX, find_starts
+from wiretool.bulk.recognition import SEGMENTS_MAX, recognise_together
 from wiretool.bulk.watch import BulkWatch
 from wiretool.capture.items import Connection, Data
 from wiretool.capture.plain_runs import PlainSegments
@@ -152,26 +152,26 @@ def test_says_what_is_said_of_each_alone(seed: int) -> None:
         items = [Data(owner, side, 0, data, 0, 0) for side, data in talk[:count]]
         held.append(Holder(items, look_at if count else 1))
     plain = plain_of([talk[count:] for talk, count in zip(talks, early, strict=True)], rng)
-    starts = find_starts(plain, range(len(talks)), held, SBP)
+    found = recognise_together(plain, range(len(talks)), held, SBP)
     for index, talk in enumerate(talks):
         verdict, count, look_at = one_by_one(talk)
-        if index in starts.decided:
-            protocol, trial, row = starts.decided[index]
+        if index in found.decided:
+            protocol, trial, row = found.decided[index]
             rows = sorted(plain.rows[np.repeat(plain.connection_of, np.diff(plain.bounds)) == index].tolist())
             assert verdict is not None
             assert (verdict.protocol, verdict.note, count) == (protocol, "", early[index] + rows.index(row) + 1)
             if isinstance(verdict.trial, BatchConversation):
                 assert isinstance(trial, BatchConversation)
                 assert (trial.is_decided, trial.schema) == (verdict.trial.is_decided, verdict.trial.schema)
-        elif index in starts.undecided:
-            assert (verdict, look_at) == (None, starts.undecided[index])
-    assert len(starts.decided) >= 8
+        elif index in found.undecided:
+            assert (verdict, look_at) == (None, found.undecided[index])
+    assert len(found.decided) >= 8
 
 
 def test_long_beginnings_are_left_to_the_row_path() -> None:
     ping = [("client", encode_frame(SbpFrame(opcode=PING, stream_id=1), "client"))] * (SEGMENTS_MAX + 1)
-    starts = find_starts(plain_of([ping], random.Random(1)), [0], [Holder([])], SBP)  # type: ignore[list-item]
-    assert starts == ({}, {})
+    found = recognise_together(plain_of([ping], random.Random(1)), [0], [Holder([])], SBP)  # type: ignore[list-item]
+    assert found == ({}, {})
 
 
 @pytest.mark.parametrize("packets", [1, 5, 23, 200, 65_536])
