@@ -18,6 +18,7 @@ from wiretool.capture.flows import Flow
 from wiretool.capture.handshakes import IsStart, is_never_start
 from wiretool.capture.items import Connection, Data, Finding, Item, Side
 from wiretool.capture.layers import Segment
+from wiretool.capture.lent_streams import LentStreams
 from wiretool.capture.middle_starts import IsExpected, is_never_expected
 from wiretool.capture.new_connections import NewConnections
 from wiretool.capture.plain_runs import PlainSegments
@@ -26,7 +27,6 @@ from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import NO_RUN, RUN_SEGMENTS_MIN, Run, SideRun
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.steady_flows import SteadyFlows
-from wiretool.capture.streams import Streams
 from wiretool.codec.columns import Flags, Integers
 
 _NONE = np.zeros(0, np.int64)
@@ -125,7 +125,7 @@ class BulkStreams:
 
     def __init__(
         self,
-        streams: Streams,
+        streams: LentStreams,
         recent: RecentRuns,
         is_start: IsStart = is_never_start,
         is_expected: IsExpected = is_never_expected,
