@@ -168,7 +168,7 @@ def test_says_what_is_said_of_each_alone(seed: int) -> None:
     assert len(found.decided) >= 8
 
 
-def test_long_beginnings_are_left_to_the_row_path() -> None:
+def test_long_first_frames_are_left_to_the_row_path() -> None:
     ping = [("client", encode_frame(SbpFrame(opcode=PING, stream_id=1), "client"))] * (SEGMENTS_MAX + 1)
     found = recognise_together(plain_of([ping], random.Random(1)), [0], [Holder([])], SBP)  # type: ignore[list-item]
     assert found == ({}, {})
@@ -187,19 +187,19 @@ def test_any_tables_give_the_records_of_rows(protocols: Sequence[str], packets: 
 
 @pytest.mark.parametrize("protocol", ["sbp", "sbp-0.1"])
 @pytest.mark.parametrize("packets", [90, 65_536])
-def test_beginnings_that_are_not_read_together_are_recognised_again(
+def test_connections_that_are_not_read_together_are_recognised_again(
     protocol: str, packets: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raw = raw_of([Spoken(protocol, each=3)] * 20, 40)
     rows = by_rows(BytesIO(raw))
     forgotten: list[BulkWatch] = []
-    forget = BulkWatch.forget_beginning
+    forget = BulkWatch.forget_protocol
 
     def noted(each: BulkWatch) -> None:
         forget(each)
         forgotten.append(each)
 
-    monkeypatch.setattr(BulkWatch, "forget_beginning", noted)
+    monkeypatch.setattr(BulkWatch, "forget_protocol", noted)
     monkeypatch.setattr(Pace, "is_much", lambda pace, frames, tiny: frames > 0)
     with table_packets(packets):
         assert_equal(by_columns(BytesIO(raw)), rows)

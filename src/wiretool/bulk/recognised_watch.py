@@ -87,9 +87,7 @@ class RecognisedWatch(LentWatch):
         self.count(self._held_bytes, 0, 0)
         self._held, self._held_bytes = [], 0
 
-    def forget_beginning(self) -> None:
-        """Undo `begin_with`."""
-        for name in ("_conversation", "_splitters", "_bulk", "_protocol", "_is_settled", "_in_doubt"):
-            vars(self).pop(name, None)
-        self._row.protocol = ""
+    def forget_protocol(self) -> None:
+        """Undo `begin_with`, where no frame was read."""
+        self._forget_protocol()
         self.note_unfinished()

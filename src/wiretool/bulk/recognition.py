@@ -36,7 +36,7 @@ class NewWatches(NamedTuple):
             if is_read[index]:
                 watch.drop_held()
             else:
-                watch.forget_beginning()
+                watch.forget_protocol()
 
 
 NO_NEW_WATCHES = NewWatches({}, {})

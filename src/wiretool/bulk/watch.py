@@ -151,6 +151,10 @@ class BulkWatch(RecognisedWatch):
         assert self._conversation is not None
         self._bulk = bulk_of(protocol.name, self._conversation)
 
+    def _forget_protocol(self) -> None:
+        super()._forget_protocol()
+        self._bulk = None
+
     def may_pass(self, sizes: Sequence[int]) -> bool:
         """Return whether both sides, of which so many bytes come, are in step.
 
