@@ -1,6 +1,7 @@
 """The records and notes since the last batch, of which the next one is made: the last step of reading."""
 
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from operator import itemgetter
 
 from wiretool import limits
@@ -33,8 +34,25 @@ class PendingBatch:
         """Add a note before the next record."""
         self._notes.append((self._numbers.next, text))
 
-    def take(self, before: int = NEVER) -> Batch:
-        """Return the batch of records with smaller numbers, each with its final one; report notes in their order."""
+    def take(self, before: int = NEVER) -> Iterator[Batch]:
+        """Yield the records with smaller numbers, each with its final one, in batches; report notes in their order.
+
+        One batch as a rule, also of no records; more where more records were read by themselves than one may have.
+        """
+        for bound in self._bounds(before):
+            yield self._batch(bound)
+        yield self._batch(before)
+
+    def _bounds(self, before: int) -> Iterator[int]:
+        """Yield numbers between which there are not too many records; those with equal numbers stay together."""
+        numbers, start = sorted(record.n for record in self.output.records if record.n < before), 0
+        while start + limits.BATCH_RECORDS_MAX < len(numbers):
+            bound = numbers[start + limits.BATCH_RECORDS_MAX]
+            if bound > numbers[start]:
+                yield bound
+            start = bisect_left(numbers, bound, start + 1)
+
+    def _batch(self, before: int) -> Batch:
         output, self.output = (self.output, PendingOutput([], [])) if before == NEVER else self.output.cut(before)
         notes = sorted(self._notes, key=itemgetter(0))
         self._notes = [note for note in notes if note[0] >= before]

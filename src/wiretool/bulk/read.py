@@ -128,10 +128,10 @@ class BulkDissector:
         self._steady.release()
         for at, items in enumerate(in_parts(items_left, self._pace.growth)):
             if at:
-                yield self._pending.take()
+                yield from self._pending.take()
             yield from self._take_each(items)
         self._connections.close()
-        yield self._pending.take()
+        yield from self._pending.take()
 
     # -- a table -----------------------------------------------------------------------------------------------------
 
@@ -170,7 +170,8 @@ class BulkDissector:
         whole = self._streams.read_whole(table)
         if whole is not None:
             self._read_new(whole)
-        return self._pending.take()
+        (batch,) = self._pending.take()  # nothing of it was read by itself
+        return batch
 
     def _read_new(self, new: NewConnections) -> PlainSegments:
         where = self._connections, self._steady, self._numbers, self._pace, self._pending.output
@@ -219,17 +220,17 @@ class BulkDissector:
             elif before is None:
                 self._deferred = None
             else:
-                batch = self._pending.take(before << PACKET_SHIFT)
-                self._pace.note(table, start, row, len(batch.records))
+                batches = list(self._pending.take(before << PACKET_SHIFT))
+                self._pace.note(table, start, row, sum(len(batch.records) for batch in batches))
                 start, row = row, self._pause(table, row, stop)
-                yield batch
+                yield from batches
         if self._later is not None:
             later, self._later = self._later, None
             self._take_now(table, later)
         if stop > start:
             self._last_packet = int(table.numbers[stop - 1])
             self._pace.note(table, start, stop, len(self._pending.output.records))
-        yield self._pending.take()
+        yield from self._pending.take()
 
     def _pause(self, table: SegmentTable, start: int, stop: int) -> int:
         """Return the row up to which what was deferred makes one batch, as far as is known."""
@@ -304,7 +305,7 @@ class BulkDissector:
         for item in items:
             self._take(item)
             if self._pending.is_full:
-                yield self._pending.take()
+                yield from self._pending.take()
 
     def _take(self, item: Item) -> int:
         """Read an item by itself; return how many bytes it may come to."""
