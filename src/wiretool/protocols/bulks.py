@@ -1,37 +1,25 @@
 """The column path of each protocol that has one. It stands apart so that only who reads in bulk loads NumPy."""
 
-from collections.abc import Callable
-from typing import Any
+from functools import cache
 
-from wiretool.protocols.bulk import BulkConversation, ProtocolColumns
-from wiretool.protocols.conversation import Conversation
+from wiretool.protocols.bulk import ProtocolColumns
 from wiretool.protocols.registry import load_part
 
-#: By protocol: the module and class; loaded when the first connection speaks it.
-_BULKS = {
-    "pravega": ("pravega.bulk", "PravegaBulk"),
-    "pravega-draft": ("pravega_draft.bulk", "DraftBulk"),
-    "sbp": ("sbp.bulk", "SbpBulk"),
-    "sbp-0.1": ("sbp_0_1.bulk", "BatchBulk"),
-    "offramp": ("offramp.bulk", "OfframpBulk"),
+#: By protocol: the module with its COLUMNS; loaded when the first connection speaks it.
+_MODULES = {
+    "pravega": "pravega.bulk",
+    "pravega-draft": "pravega_draft.bulk",
+    "sbp": "sbp.bulk",
+    "sbp-0.1": "sbp_0_1.bulk",
+    "offramp": "offramp.bulk",
 }
 
 
-def bulk_of(protocol: str, conversation: Conversation) -> BulkConversation | None:
-    """The column path of a conversation of that protocol; None where its frames are read one by one."""
-    made: Callable[[Any], BulkConversation] | None = _bulk_class(protocol)
-    return None if made is None else made(conversation)
-
-
+@cache
 def columns_of(protocol: str) -> ProtocolColumns | None:
-    """Return what reads frames of many connections of that protocol together, if they are read so."""
-    made = _bulk_class(protocol)
-    return None if made is None else made.together
-
-
-def _bulk_class(protocol: str) -> Any:
-    """Return the class of the column path of a protocol, None where there is none."""
-    if protocol not in _BULKS:
+    """Return what reads frames of connections of that protocol; None where each is read by itself."""
+    if protocol not in _MODULES:
         return None
-    module, name = _BULKS[protocol]
-    return getattr(load_part(module), name)
+    columns = load_part(_MODULES[protocol]).COLUMNS
+    assert isinstance(columns, ProtocolColumns)
+    return columns

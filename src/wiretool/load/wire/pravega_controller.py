@@ -6,6 +6,7 @@ from time import monotonic
 from typing import Any, NoReturn
 
 from wiretool import limits
+from wiretool.codec.message import SIDES
 from wiretool.errors import DecodeError, EncodeError
 from wiretool.load.link import Failed, Link
 from wiretool.protocols.conversation import Conversation, Reading
@@ -15,7 +16,6 @@ from wiretool.protocols.pravega_controller.client import Client, Header, Part
 from wiretool.protocols.pravega_controller.frames import DATA, END_STREAM, begins, read_header
 from wiretool.protocols.pravega_controller.headers import path_of
 from wiretool.protocols.pravega_controller.messages import Continuation, GoAway, Headers, RstStream
-from wiretool.protocols.pravega_controller.session import SIDES
 from wiretool.servers.inbox import Inbox
 from wiretool.sinks.printable import printable
 

@@ -21,7 +21,6 @@ from wiretool.codec.state_types import (
 )
 from wiretool.codec.states import StateClass, attributes
 from wiretool.errors import DecodeError, OverLimit, Truncated
-from wiretool.protocols.offramp.bulk import OfframpBulk
 from wiretool.protocols.offramp.connection import Connection
 from wiretool.protocols.offramp.deflate import Inflater
 from wiretool.protocols.offramp.messaging import Joiner
@@ -40,7 +39,7 @@ def _error(name: str, cls: type[DecodeError]) -> StateClass:
     )
 
 
-CONVERSATION, BULK = Connection, OfframpBulk
+CONVERSATION = Connection
 CLASSES: tuple[StateClass, ...] = (
     attributes(
         "offramp",
@@ -60,7 +59,6 @@ CLASSES: tuple[StateClass, ...] = (
         _pings=by_side(ref(Waiting)),
         _closes=pairs(SIDE, INT),
     ),
-    attributes("offramp.columns", OfframpBulk, _connection=ref(Connection)),
     attributes("offramp.session", Session, phases=by_side(plain(Phase))),
     attributes(
         "offramp.waiting", Waiting, _numbers=pairs(_KEY, many(INT, deque)), _repeated=many(_KEY, set), _count=INT

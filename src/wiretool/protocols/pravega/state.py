@@ -23,7 +23,6 @@ from wiretool.codec.state_types import (
 from wiretool.codec.states import StateClass, attributes, value
 from wiretool.protocols.pravega import PROTOCOL
 from wiretool.protocols.pravega.appends import Appends, Writer
-from wiretool.protocols.pravega.bulk import PravegaBulk
 from wiretool.protocols.pravega.messages import AppendBlock
 from wiretool.protocols.pravega.pairing import Acks, Asked, Requests
 from wiretool.protocols.pravega.session import PravegaConversation
@@ -36,7 +35,7 @@ def _messages() -> Mapping[str, Any]:
 
 _MESSAGE = named(_messages, lambda cls: str(cls.__name__))
 
-CONVERSATION, BULK = PravegaConversation, PravegaBulk
+CONVERSATION = PravegaConversation
 CLASSES: tuple[StateClass, ...] = (
     attributes(
         "pravega",
@@ -47,7 +46,6 @@ CLASSES: tuple[StateClass, ...] = (
         _segments=many(TEXT, set),
         is_main_port=BOOL,
     ),
-    attributes("pravega.columns", PravegaBulk, _conversation=ref(PravegaConversation)),
     attributes(
         "pravega.appends",
         Appends,

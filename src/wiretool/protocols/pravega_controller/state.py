@@ -24,7 +24,7 @@ from wiretool.protocols.pravega_controller.grpc_messages import Held, Joiner
 from wiretool.protocols.pravega_controller.headers import HeaderReader
 from wiretool.protocols.pravega_controller.session import Phase, Session, Stream
 
-CONVERSATION, BULK = Connection, None
+CONVERSATION = Connection
 CLASSES: tuple[StateClass, ...] = (
     attributes(
         "pravega-controller",

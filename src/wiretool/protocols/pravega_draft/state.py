@@ -7,12 +7,11 @@ from typing import Literal
 from wiretool.codec.state_types import BOOL, BUFFER, INT, TEXT, by_side, fresh, many, optional, pairs, plain, ref, row
 from wiretool.codec.states import StateClass, attributes
 from wiretool.protocols.pravega_draft.blocks import Block, Blocks, Partial, Writer
-from wiretool.protocols.pravega_draft.bulk import DraftBulk
 from wiretool.protocols.pravega_draft.messages import BeginAppendBlock, EndAppendBlock
 from wiretool.protocols.pravega_draft.pairing import Acks, Asked, Requests
 from wiretool.protocols.pravega_draft.session import DraftConversation
 
-CONVERSATION, BULK = DraftConversation, DraftBulk
+CONVERSATION = DraftConversation
 CLASSES: tuple[StateClass, ...] = (
     attributes(
         "pravega-draft",
@@ -24,7 +23,6 @@ CLASSES: tuple[StateClass, ...] = (
         acks=ref(Acks),
         keep_alives=many(INT, partial(deque, maxlen=256)),
     ),
-    attributes("pravega-draft.columns", DraftBulk, _conversation=ref(DraftConversation)),
     attributes(
         "pravega-draft.blocks",
         Blocks,
