@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.protocols.base.test_plugins import installed
-from wiretool.dissect import read
+from wiretool.dissect.dissector import read
 from wiretool.errors import UsageError
 from wiretool.load.link import Failed
 from wiretool.load.part import EXCHANGES, load_part, loadable

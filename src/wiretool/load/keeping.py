@@ -21,7 +21,7 @@ class Framed(Protocol):
         """What came last, where it is not whole."""
 
     def extent(self, data: bytes, at: int, end: int) -> int:
-        """Bytes of the frame that begins there (codec/frame_buffer.py)."""
+        """Bytes of the frame that begins there (codec/frames/buffer.py)."""
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import msgspec
 
 from wiretool import limits
-from wiretool.codec.marks import MARK_BYTES
+from wiretool.codec.event_trailer import MARK_BYTES
 from wiretool.errors import UsageError
 from wiretool.load.part import LoadPart, load_part, loadable, names_where
 from wiretool.load.plan import Plan

@@ -55,7 +55,7 @@ class Requests:
         return self._frame
 
     def extent(self, data: bytes, at: int, end: int) -> int:
-        """Return the bytes of the server's frame that begins there (codec/frame_buffer.py)."""
+        """Return the bytes of the server's frame that begins there (codec/frames/buffer.py)."""
         return self._conversation.extent("server", data, at, end)
 
     def feed(self, data: bytes) -> int:
