@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from wiretool import limits
-from wiretool.codec.message import Side
+from wiretool.codec.message import SIDES, Side
 from wiretool.errors import UsageError
 from wiretool.faults.actions import Keep
 from wiretool.faults.adapter import fault_adapter_of
@@ -20,7 +20,7 @@ from wiretool.faults.effects import Effect as Effect
 from wiretool.faults.effects import Finish as Finish
 from wiretool.faults.effects import Misdeed as Misdeed
 from wiretool.faults.lane import Kept
-from wiretool.faults.line import SIDES, Line
+from wiretool.faults.line import Line
 from wiretool.faults.live import LiveWatch
 from wiretool.faults.rule import Rule
 from wiretool.faults.standing import Standing

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 from wiretool import limits
-from wiretool.codec.message import Side, other_side
+from wiretool.codec.message import SIDES, Side, other_side
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Reorder
 from wiretool.faults.adapter import FaultAdapter
@@ -17,7 +17,6 @@ from wiretool.protocols.base.recognise import Chunk, describe_foreign
 from wiretool.records import Record
 from wiretool.watch import NOT_HELD
 
-SIDES: tuple[Side, Side] = ("client", "server")
 #: What a frame takes that waits for others of its message, beside its bytes.
 _PART_BYTES = 256
 #: First bytes of a stream by which TLS is told.

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Literal
 
 from wiretool import limits
-from wiretool.codec.message import Side
+from wiretool.codec.message import SIDES, Side
 from wiretool.errors import EncodeError, UsageError
 from wiretool.faults.actions import (
     Action,
@@ -32,8 +32,6 @@ from wiretool.where.history import History
 from wiretool.where.judge import Judge, judge_of
 from wiretool.where.names import Names
 from wiretool.where.syntax import Node, parse
-
-SIDES: tuple[Side, Side] = ("client", "server")
 
 
 @dataclass(frozen=True, slots=True)
