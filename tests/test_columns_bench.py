@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.bench.columns import runs
+from tests.bench.columns import careful, runs
 from tests.bench.columns.__main__ import ALL, main, parse
 from tests.bench.columns.bounds import GROWTH_MAX, growth_of
 from tests.bench.columns.captures import Captures, Recipe
@@ -127,6 +127,24 @@ def test_harmed_captures(captures: Captures, tmp_path: Path) -> None:
     assert [packet.time_ns for packet in after] == sorted(packet.time_ns for packet in after)
     assert is_disordered([packet.data for packet in after])
     assert not is_disordered([packet.data for packet in before])
+
+
+def test_harmed_captures_are_slowed(captures: Captures) -> None:
+    harmed, slowed = (captures.get(Recipe("appends", 7, 900, 0.1, each)).path for each in (1, 40))
+    packets, later = (list(read_packets([path])) for path in (harmed, slowed))
+    assert [packet.data for packet in packets] == [packet.data for packet in later]
+    begun = packets[0].time_ns
+    assert [begun + 40 * (packet.time_ns - begun) for packet in packets] == [packet.time_ns for packet in later]
+
+
+@pytest.mark.parametrize("kind", careful.KINDS)
+def test_careful_captures_need_care_all_the_time(captures: Captures, kind: str) -> None:
+    path, frames = captures.get(Recipe(f"careful-{kind}", 3, 240))
+    records = records_of(path)
+    unknown = sum(record.message.lower().startswith("unknown") for record in records)
+    assert sum(record.kind == "frame" for record in records) == frames
+    assert sum(record.kind in ("problem", "gap") for record in records) + unknown >= 5
+    assert {record.protocol for record in records} == {kind.partition("-")[2]}
 
 
 def is_disordered(packets: Sequence[bytes]) -> bool:

@@ -1,7 +1,7 @@
 """The house as a test: an import follows the arrows, and each library stays at home."""
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -32,6 +32,9 @@ BY_NAME = {
 
 #: A part of a protocol, whichever engine it is for.
 PART = "protocols/*/*"
+
+#: Modules that import each other.
+CYCLES = {"wiretool.commands.bench_controller", "wiretool.commands.bench_wishes"}
 
 #: From the ground up; a part may import what stands on a line above its own, and its own part.
 FLOORS: tuple[tuple[str, ...], ...] = (
@@ -144,7 +147,7 @@ def imported_in(path: Path, nodes: Iterable[ast.AST]) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: a relative import"
             module = node.module or ""
-            yield from (f"{module}.{alias.name}" for alias in node.names) if module == "wiretool" else (module,)
+            yield from (f"{module}.{alias.name}" for alias in node.names) if is_ours(f"{module}.") else (module,)
 
 
 def floor_of(part: str) -> int:
@@ -211,3 +214,26 @@ def test_every_part_has_its_floor() -> None:
     for path in modules():
         if part_of(path) not in ("__init__", "__main__"):
             floor_of(part_of(path))
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    """No cycle of imports, those inside functions and for type checkers included."""
+    graph = {module_of(path): {name for name in imported(path) if is_ours(name)} for path in modules()}
+    for module, names in graph.items():
+        graph[module] = {own for name in names if (own := _module_in(graph, name)) and own != module}
+    open_ = dict(graph)
+    while free := [module for module, names in open_.items() if not names & open_.keys()]:
+        for module in free:
+            del open_[module]
+    # What is left is on a cycle, or imports one.
+    while outer := [module for module in open_ if not any(module in names for names in open_.values())]:
+        for module in outer:
+            del open_[module]
+    assert open_.keys() == CYCLES
+
+
+def _module_in(graph: Mapping[str, object], name: str) -> str:
+    """The module that an import of `name` loads: itself, or the one that has it."""
+    while name and name not in graph:
+        name = name.rpartition(".")[0]
+    return name

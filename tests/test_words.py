@@ -36,7 +36,7 @@ def test_other_words_are_not_found(text: str) -> None:
 
 def test_literals_of_code_are_read_and_docstrings_and_annotations_are_not() -> None:
     source = (
-        '"""What a module is."""\n\n\ndef read(x: int) -> "tuple[Manner, what]":\n    """What it says."""\n'
+        '"""What a module is."""\n\n\ndef read(x: int) -> "tuple[ReplayAdapter, what]":\n    """What it says."""\n'
         '    raise ValueError(f"{x} is no number")\n'
     )
     assert list(words.prose(source)) == [(6, "{} is no number")]

@@ -16,6 +16,11 @@ class EndedWatch:
         self._row = account
         self._next_n = next_n
 
+    @property
+    def account(self) -> ConnectionAccount:
+        """Return the account of the connection."""
+        return self._row
+
     def take(self, item: Item) -> list[Record]:
         """Return the record of a finding; nothing else comes after the end."""
         assert isinstance(item, Finding), "bytes, gaps and ends come before the end of both sides"

@@ -86,9 +86,9 @@ WAITING_ITEMS_MAX = 1_024
 #: Dissect: stretches of a connection of which is remembered when they were told, at 16 bytes each; a reply told late
 #: looks them up. Holes are given up some 64 segments after the other side had what is missing.
 REMEMBERED_STRETCHES_MAX = 256
-#: Bulk reading: records read one by one that make up a batch, at one to two KiB each; bytes that packed messages may
-#: come to in one; and items given out by one packet (what had waited behind a hole) that are read together, and their
-#: bytes.
+#: Bulk reading: records read one by one that a batch has at most, at one to two KiB each (as many may wait for the next
+#: batch while those of several connections are put in order); bytes that packed messages may come to in one; and items
+#: given out by one packet (what had waited for missing bytes) that are read together, and their bytes.
 BATCH_RECORDS_MAX = 8_192
 BATCH_BYTES_MAX = 64 * 1024 * 1024
 BATCH_ITEMS_MAX = 1_024

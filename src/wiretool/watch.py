@@ -6,7 +6,7 @@ from types import MappingProxyType
 from wiretool import limits
 from wiretool.capture.streams import Connection, Data, End, Finding, Gap, Item
 from wiretool.codec.framing import Piece, Splitter
-from wiretool.codec.message import Side, other_side
+from wiretool.codec.message import SIDES, Side, other_side
 from wiretool.ended_watch import EndedWatch, finding_record
 from wiretool.foreign_bytes import ForeignBytes
 from wiretool.ledger import ConnectionAccount
@@ -18,8 +18,8 @@ from wiretool.records import Record
 from wiretool.stretches import Stretches
 from wiretool.units import size_text
 
-SIDES: tuple[Side, Side] = ("client", "server")
 _BOTH: frozenset[Side] = frozenset(SIDES)
+NO_SPLITTERS: Mapping[Side, Splitter] = MappingProxyType({})
 #: The problem of bytes that were held for their rest when all connections held too much.
 NOT_HELD = "over-limit"
 
@@ -35,7 +35,7 @@ class Watch:
     _in_doubt = _is_settled = False
     _protocol = _foreign = ""
     _conversation: Conversation | None = None
-    _splitters: Mapping[Side, Splitter] = MappingProxyType({})
+    _splitters: Mapping[Side, Splitter] = NO_SPLITTERS
     #: The unknown bytes of each side, where no protocol is recognised.
     _strangers: Mapping[Side, ForeignBytes] = MappingProxyType({})
     #: The last packet in which an emitted frame begins.
@@ -209,6 +209,12 @@ class Watch:
         client = Splitter(self._conversation, "client", from_start=from_start)
         self._splitters = {"client": client, "server": Splitter(self._conversation, "server", from_start=from_start)}
         self._in_doubt = not from_start
+
+    def _forget_protocol(self) -> None:
+        """Have the protocol recognised again; the bytes that are held stay."""
+        self._protocol = self._row.protocol = ""
+        self._conversation, self._splitters = None, NO_SPLITTERS
+        self._in_doubt = self._is_settled = False
 
     # -- a protocol of ours ----------------------------------------------------------------------------------------
 

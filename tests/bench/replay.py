@@ -22,7 +22,8 @@ from tests.helpers.servers import Server, started, wiretool
 from wiretool.capture.files import read_packets
 from wiretool.codec.message import Side
 from wiretool.net.addresses import Address
-from wiretool.net.calling import Stage, call
+from wiretool.net.calling import call
+from wiretool.net.stage import Stage
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import DataAppended, Hello
 from wiretool.protocols.pravega.segments import CreateSegment

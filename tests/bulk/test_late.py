@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wiretool import limits
-from wiretool.bulk.late import Late
+from wiretool.bulk.late import Late, without_replies
 from wiretool.bulk.placing import PlacedFrames
 from wiretool.protocols.base.columns import NO_REPLY, Frames, Group
 from wiretool.stretches import Stretches
@@ -72,6 +72,17 @@ def stretches_of(before: Sequence[tuple[int, int]]) -> Stretches:
     return stretches
 
 
+def without_late(late: Late, told: Sequence[Told], latest: int, group: Group) -> Group:
+    """Return the group without replies that `late` says are wrong, of frames that are late."""
+    placed = placed_of(told)
+    assert group.reply_to is not None
+    is_late = placed.last < np.maximum.accumulate(np.maximum(placed.first, latest))
+    places = np.flatnonzero(is_late[group.rows] & (group.reply_to != NO_REPLY))
+    if not len(places):
+        return group
+    return without_replies(group, places[late.are_wrong(group.rows[places], group.reply_to[places])])
+
+
 def group_of(told: Sequence[Told], rows: Sequence[int]) -> Group:
     return Group(None, "Reply", np.array(rows, np.int64), {}, np.array([told[row].reply_to for row in rows], np.int64))
 
@@ -96,7 +107,7 @@ def test_columns_answer_what_rows_answer(
             assert stretches.packet_of(told[row].reply_to) == packet_before(told, row, before)
         plain = [row for row in range(len(told)) if row not in slow]
         for some in (plain[::2], plain[1::2]):
-            reply_to = late.without(group_of(told, some)).reply_to
+            reply_to = without_late(late, told, latest, group_of(told, some)).reply_to
             assert reply_to is not None
             assert reply_to.tolist() == [answers[row] for row in some]
         assert late.catch_up(len(told)) == by_rows(told, latest, stretches_of(before))[1]
@@ -121,7 +132,7 @@ IN_ORDER = [Told(10, 2, 2, True, NO_REPLY), Told(11, 9, 9, True, NO_REPLY)]
 def test_a_reply_to_what_came_after_it_answers_nothing(answers: int, kept: bool) -> None:
     told = [*IN_ORDER, Told(12, 3, 3, True, answers)]
     late = Late(placed_of(told), 0, Stretches())
-    reply_to = late.without(group_of(told, [0, 1, 2])).reply_to
+    reply_to = without_late(late, told, 0, group_of(told, [0, 1, 2])).reply_to
     assert reply_to is not None
     assert reply_to.tolist() == [NO_REPLY, NO_REPLY, answers if kept else NO_REPLY]
 
@@ -129,16 +140,15 @@ def test_a_reply_to_what_came_after_it_answers_nothing(answers: int, kept: bool)
 def test_groups_in_good_order_are_left_as_they_are() -> None:
     told = [*IN_ORDER, Told(12, 10, 10, True, 11)]
     group = group_of(told, [0, 1, 2])
-    assert Late(placed_of(told), 0, Stretches()).without(group) is group
+    assert without_late(Late(placed_of(told), 0, Stretches()), told, 0, group) is group
     silent = Group(None, "Silent", np.array([2]), {}, None)
-    late = Late(placed_of([*IN_ORDER, Told(12, 3, 3, True, 11)]), 0, Stretches())
-    assert late.without(silent) is silent
+    assert without_replies(silent, np.zeros(1, np.int64)) is silent
 
 
 def test_the_group_that_was_given_is_not_changed() -> None:
     told = [*IN_ORDER, Told(12, 3, 3, True, 11)]
     group = group_of(told, [2])
-    assert Late(placed_of(told), 0, Stretches()).without(group) is not group
+    assert without_late(Late(placed_of(told), 0, Stretches()), told, 0, group) is not group
     assert group.reply_to is not None
     assert group.reply_to.tolist() == [11]
 
@@ -147,7 +157,7 @@ def test_what_was_told_long_ago_may_have_been_asked_before() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "REMEMBERED_STRETCHES_MAX", 1)
         told = [*IN_ORDER, Told(12, 20, 20, True, NO_REPLY), Told(13, 3, 3, True, 11)]
-        reply_to = Late(placed_of(told), 0, Stretches()).without(group_of(told, [3])).reply_to
+        reply_to = without_late(Late(placed_of(told), 0, Stretches()), told, 0, group_of(told, [3])).reply_to
         assert reply_to is not None
         assert reply_to.tolist() == [11]
 
@@ -155,7 +165,7 @@ def test_what_was_told_long_ago_may_have_been_asked_before() -> None:
 def test_what_was_read_before_makes_late_what_comes() -> None:
     told = [Told(10, 3, 3, True, 5)]
     late = Late(placed_of(told), 9, stretches_of([(5, 9)]))
-    reply_to = late.without(group_of(told, [0])).reply_to
+    reply_to = without_late(late, told, 9, group_of(told, [0])).reply_to
     assert reply_to is not None
     assert reply_to.tolist() == [NO_REPLY]
     assert late.catch_up(0) == 9

@@ -22,7 +22,7 @@ from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.framing import Splitter
 from wiretool.protocols.base import recognise
 from wiretool.protocols.base.columns import ProtocolColumns
-from wiretool.protocols.pravega import append_columns, bulk_kinds
+from wiretool.protocols.pravega import bulk, bulk_kinds
 from wiretool.protocols.pravega.session import PravegaConversation
 from wiretool.protocols.sbp import bulk as sbp_bulk
 
@@ -41,7 +41,7 @@ def owners_changed(luck: random.Random, share: float) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PlainSegmentScan, "_find_plain", find_some)
         patch.setattr(hops, "RANGES_ABREAST_MIN", luck.choice((1, 4, 48)))
-        for module in (append_columns, sbp_bulk):
+        for module in (bulk, sbp_bulk):
             patch.setattr(module, "FRAMES_MIN", 1)
         patch.setattr(bulk_kinds, "KIND_MIN", 1)
         patch.setattr(bulk_kinds, "KIND_FRAMES_MIN", 0)

@@ -21,8 +21,8 @@ from wiretool.bulk.read import read_batches
 from wiretool.capture.items import Connection, Data, End, Item
 from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.segments import read_segment_tables
+from wiretool.codec.message import SIDES
 from wiretool.records import Record
-from wiretool.watch import SIDES
 
 BOMB_BYTES = 100_000
 

@@ -12,6 +12,7 @@ from tests.bulk.made import Spoken, files_of, packets_made
 from wiretool import limits
 from wiretool.batches.batch import Batch
 from wiretool.bulk import read
+from wiretool.bulk.column_protocols import ColumnProtocols
 from wiretool.bulk.pace import BYTES_PER_RECORD, FRAME_BYTES
 from wiretool.bulk.plain_reading import ReadSegments, read_plain_segments
 from wiretool.bulk.read import read_batches
@@ -47,13 +48,13 @@ def test_new_connections_without_columns_are_fed_without_a_group(
     protocol: str, is_single: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[bool] = []
-    ask = read.BulkDissector._is_single
+    ask = ColumnProtocols.is_single
 
-    def note(each: read.BulkDissector, key: bytes, connection: Connection | None) -> bool:
+    def note(each: ColumnProtocols, key: bytes, connection: Connection | None) -> bool:
         asked.append(ask(each, key, connection))
         return asked[-1]
 
-    monkeypatch.setattr(read.BulkDissector, "_is_single", note)
+    monkeypatch.setattr(ColumnProtocols, "is_single", note)
     packets = packets_made([Spoken(protocol)] * 3, frozenset(), 1, 60)
     batches_of(files_of(packets[9:], "pcap", 1)[0], 65_536)
     assert set(asked) == {is_single}

@@ -10,7 +10,7 @@ from tests.bulk.made import Spoken, files_of, packets_made
 from tests.helpers.captures import Talk, packets_of, pcap_bytes
 from wiretool.bulk.read import read_batches
 from wiretool.codec.framing import Splitter
-from wiretool.watch import SIDES
+from wiretool.codec.message import SIDES
 
 APPENDS = Spoken("pravega", each=12)
 

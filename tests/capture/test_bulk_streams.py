@@ -15,18 +15,21 @@ from tests.helpers.captures import pcap_bytes
 from tests.helpers.plain_segments import ends_of
 
 from wiretool import limits
+from wiretool.capture import bulk_streams
 from wiretool.capture import streams as capture_streams
 from wiretool.capture.bulk_streams import NEVER, BulkStreams, Fed, Pause
+from wiretool.capture.connection_rows import ConnectionRows, connection_rows
 from wiretool.capture.files import read_packets
 from wiretool.capture.items import End, Item
 from wiretool.capture.layers import read_segments
+from wiretool.capture.lent_streams import LentStreams
 from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.new_connections import NewConnections
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import Run
-from wiretool.capture.segments import read_segment_tables
-from wiretool.capture.streams import Streams
+from wiretool.capture.segments import SegmentTable, read_segment_tables
+from wiretool.codec.columns import Integers
 
 Told = dict[int, list[tuple[object, ...]]]
 
@@ -41,7 +44,7 @@ def by_connection(items: Sequence[Item]) -> Told:
 def items_of_runs(raw: bytes, pauses: Iterator[int]) -> list[Item]:
     """Of all tables, read with a pause after so many rows each; at a pause, no row behind it was given out."""
     recent = RecentRuns()
-    streams = BulkStreams(Streams((12345,), recent), recent, lambda *_: True, lambda key: True)
+    streams = BulkStreams(LentStreams((12345,), recent), recent, lambda *_: True, lambda key: True)
     out: list[Item] = []
     for table in read_segment_tables(read_packet_tables([BytesIO(raw)])):
         streams.pause = next(pauses, NEVER)
@@ -63,7 +66,7 @@ def items_of_runs(raw: bytes, pauses: Iterator[int]) -> list[Item]:
 
 
 def items_one_by_one(raw: bytes) -> list[Item]:
-    streams = Streams((12345,))
+    streams = LentStreams((12345,))
     out = [item for segment in read_segments(read_packets([BytesIO(raw)])) for item in streams.feed(segment)]
     return out + streams.end()
 
@@ -97,7 +100,7 @@ def test_there_is_a_pause_in_front_of_very_many_items_at_once(monkeypatch: pytes
     monkeypatch.setattr(limits, "BATCH_ITEMS_MAX", 10)
     packets = packets_made([Spoken("pravega", each=3)], frozenset(), 1, 3_000)
     recent = RecentRuns()
-    streams = BulkStreams(Streams((12345,), recent), recent, lambda *_: True)
+    streams = BulkStreams(LentStreams((12345,), recent), recent, lambda *_: True)
     last: object = None
     large = 0
     for table in read_segment_tables(read_packet_tables([BytesIO(pcap_bytes(packets[:40] + packets[41:]))])):
@@ -113,7 +116,7 @@ def test_segments_between_those_that_come_again_are_fed() -> None:
     """Runs of a few segments would cost more."""
     raw = pcap_bytes(packets_made([Spoken("pravega")], frozenset(), 1))
     recent = RecentRuns()
-    streams, runs = BulkStreams(Streams((12345,), recent), recent, lambda *_: True), []
+    streams, runs = BulkStreams(LentStreams((12345,), recent), recent, lambda *_: True), []
     for table in read_segment_tables(read_packet_tables([BytesIO(raw), BytesIO(raw)])):
         for part in streams.read(table):
             if isinstance(part, Run):
@@ -125,23 +128,34 @@ def test_segments_between_those_that_come_again_are_fed() -> None:
 
 
 @pytest.mark.parametrize("is_single", [False, True])
-def test_segments_of_connections_without_columns_are_fed_without_a_group(is_single: bool) -> None:
+def test_segments_of_connections_without_columns_are_fed_without_a_group(
+    monkeypatch: pytest.MonkeyPatch, is_single: bool
+) -> None:
+    groups = list[Integers]()
+
+    def note_rows(table: SegmentTable, rows: Integers, stop: int = 0) -> ConnectionRows:
+        groups.append(rows)
+        return connection_rows(table, rows, stop)
+
+    monkeypatch.setattr(bulk_streams, "connection_rows", note_rows)
     raw = pcap_bytes(packets_made([Spoken("pravega")], frozenset(), 1))
     recent = RecentRuns()
-    streams = BulkStreams(Streams((12345,), recent), recent, is_single=lambda _, each: is_single and each is not None)
-    alone = []
+    streams = BulkStreams(
+        LentStreams((12345,), recent), recent, is_single=lambda _, each: is_single and each is not None
+    )
     with table_packets(40):
-        for table in read_segment_tables(read_packet_tables([BytesIO(raw)])):
-            alone += [streams.is_alone for part in streams.read(table) if isinstance(part, Fed)]
-    assert not any(alone[:40])
-    assert alone[40:80] == [is_single] * 40
+        tables = read_segment_tables(read_packet_tables([BytesIO(raw)]))
+        counts = [sum(isinstance(part, Fed) for part in streams.read(table)) for table in tables]
+    assert counts[:2] == [40, 40]
+    in_groups = [len(rows) for rows in groups]
+    assert in_groups[:2] == ([40] if is_single else [40, 40])
 
 
 def test_segments_are_plain_while_there_is_no_room_for_more_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     raw = pcap_bytes(packets_made([Spoken("pravega", end="")] * 4, frozenset(), 1))
     monkeypatch.setattr(capture_streams, "CONNECTIONS_MAX", 4)
     recent = RecentRuns()
-    streams = BulkStreams(Streams((12345,), recent), recent)
+    streams = BulkStreams(LentStreams((12345,), recent), recent)
     fed = []
     with table_packets(100):
         for table in read_segment_tables(read_packet_tables([BytesIO(raw)])):

@@ -14,12 +14,12 @@ from wiretool.capture import streams as capture_streams
 from wiretool.capture.bulk_streams import BulkStreams, Fed, Pause
 from wiretool.capture.flows import Flow
 from wiretool.capture.items import End
+from wiretool.capture.lent_streams import LentStreams
 from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.new_connections import NewConnections
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.segments import read_segment_tables
-from wiretool.capture.streams import Streams
 
 COUNT = 20
 RAW = pcap_bytes(packets_made([Spoken("pravega")] * COUNT, frozenset(), seed=1, frames=8))
@@ -28,7 +28,7 @@ RAW = pcap_bytes(packets_made([Spoken("pravega")] * COUNT, frozenset(), seed=1, 
 def parts_of(is_known: bool, pause: int = 0) -> list[object]:
     """Return what the streams of the capture give, where each first payload is known or none is."""
     recent = RecentRuns()
-    streams = BulkStreams(Streams((12345,), recent), recent, lambda *_: is_known)
+    streams = BulkStreams(LentStreams((12345,), recent), recent, lambda *_: is_known)
     parts: list[object] = []
     for table in read_segment_tables(read_packet_tables([BytesIO(RAW)])):
         if pause:

@@ -9,8 +9,9 @@ from wiretool.capture import flows, recent
 from wiretool.capture.flows import RecentItems
 from wiretool.capture.items import Connection, Data, Side
 from wiretool.capture.recent import RecentRuns, _PlacedRun
-from wiretool.capture.runs import NO_RUN, SIDES, Run, SideRun
+from wiretool.capture.runs import NO_RUN, Run, SideRun
 from wiretool.capture.segments import SegmentTable
+from wiretool.codec.message import SIDES
 
 #: The segments of the first come as runs, those of the second are fed.
 RUNNING, FED = (Connection(number, bytes(6), bytes(6), 0) for number in range(2))

@@ -11,19 +11,19 @@ from wiretool.capture.bulk_streams import BulkStreams, Fed
 from wiretool.capture.files import read_packets
 from wiretool.capture.items import Data
 from wiretool.capture.layers import read_segments
+from wiretool.capture.lent_streams import LentStreams
 from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import Run
 from wiretool.capture.segments import read_segment_tables
-from wiretool.capture.streams import Streams
 
 RAW = pcap_bytes(packets_made([Spoken("pravega", each=12)], frozenset(["lost"]), 1))
 
 
 def items() -> list[Data]:
     """The data of the capture."""
-    streams = Streams((12345,))
+    streams = LentStreams((12345,))
     given = [item for segment in read_segments(read_packets([BytesIO(RAW)])) for item in streams.feed(segment)]
     return [item for item in given if isinstance(item, Data)]
 
@@ -31,7 +31,7 @@ def items() -> list[Data]:
 def given_in_bulk() -> Iterator[Run | Data]:
     """The same in runs, where there are any."""
     recent = RecentRuns()
-    streams = BulkStreams(Streams((12345,), recent), recent)
+    streams = BulkStreams(LentStreams((12345,), recent), recent)
     for table in read_segment_tables(read_packet_tables([BytesIO(RAW)])):
         for part in streams.read(table):
             if isinstance(part, Run):

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from wiretool.capture.flows import Flow
 from wiretool.capture.layers import ACK, SYN, Segment
+from wiretool.capture.lent_streams import LentStreams
 from wiretool.capture.steady_flows import SteadyFlows
-from wiretool.capture.streams import Streams
 
 CLIENT, SERVER = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
 #: Each plain segment: its connection, whether the server sends it, and its payload bytes.
@@ -40,7 +40,7 @@ class Senders:
         return [self.segment(each, is_server, 0, flags) for each in range(3) for is_server, flags in steps]
 
 
-def state_of(streams: Streams) -> list[tuple[object, ...]]:
+def state_of(streams: LentStreams) -> list[tuple[object, ...]]:
     found: list[tuple[object, ...]] = []
     for each, is_server in Senders().next:
         flow = streams.open_flow(key_of(each, is_server))
@@ -60,7 +60,7 @@ def pass_by(steady: SteadyFlows, segments: list[Segment]) -> None:
 
 @given(st.lists(st.tuples(SENT, st.frozensets(st.integers(0, 2))), max_size=4))
 def test_segments_in_arrays_are_as_fed(tables: list[tuple[list[tuple[int, bool, int]], frozenset[int]]]) -> None:
-    fed, noted, senders = Streams((12_345,)), Streams((12_345,)), Senders()
+    fed, noted, senders = LentStreams((12_345,)), LentStreams((12_345,)), Senders()
     steady = SteadyFlows(noted.flow_for)
     for segment in senders.handshakes():
         fed.feed(segment)
@@ -78,7 +78,7 @@ def test_segments_in_arrays_are_as_fed(tables: list[tuple[list[tuple[int, bool, 
 
 
 def test_a_flow_that_was_not_understood_is_open_once_it_is() -> None:
-    streams = Streams((12_345,))
+    streams = LentStreams((12_345,))
     steady = SteadyFlows(streams.flow_for)
     for segment in Senders().handshakes()[:3]:
         streams.feed(segment)

@@ -4,8 +4,8 @@ import numpy as np
 
 from wiretool.capture.flows import Flow, Shared
 from wiretool.capture.items import Connection
+from wiretool.capture.lent_streams import LentStreams
 from wiretool.capture.steady_flows import SteadyFlows
-from wiretool.capture.streams import Streams
 
 
 def made(number: int, seqs: tuple[int, int] = (10, 20)) -> Flow:
@@ -23,7 +23,7 @@ def made(number: int, seqs: tuple[int, int] = (10, 20)) -> Flow:
 
 
 def test_objects_get_what_segments_changed_in_the_arrays() -> None:
-    client, steady = made(1, (0xFFFF_FFFE, 20)), SteadyFlows(Streams().flow_for)
+    client, steady = made(1, (0xFFFF_FFFE, 20)), SteadyFlows(LentStreams().flow_for)
     steady.take_over([client.peer])
     mine, theirs = steady.find([client.key, client.peer.key]).tolist()
     assert steady.are_open(np.array([mine, theirs])).all()
@@ -40,7 +40,7 @@ def test_objects_get_what_segments_changed_in_the_arrays() -> None:
 
 
 def test_slots_are_free_again_after_very_many_connections() -> None:
-    steady, size = SteadyFlows(Streams().flow_for), 0
+    steady, size = SteadyFlows(LentStreams().flow_for), 0
     for number in range(1_000):
         client = made(number)
         steady.take_over([client])

@@ -255,7 +255,7 @@ def test_bounds_are_not_kept_without_end() -> None:
     segments = list(read_segments(tcp_packets([("client", b"hello"), ("client", b"again")], acks=False, end="")))
     for segment in segments[:-1]:
         tracked.feed(segment)
-    flow = tracked.open_flow(segments[-1].flow)
+    flow = tracked.flow_of(segments[-1].flow)
     assert flow is not None
     flow.pieces.size, flow.is_plain = 1 << 40, False
     assert [item.data for item in tracked.feed(segments[-1]) if isinstance(item, Data)] == [b"again"]

@@ -138,6 +138,6 @@ def test_a_frame_without_its_magic_byte_is_broken(
     bounds = np.array([0, 60]), np.array([60, len(data)])
     found = find_boundaries(data, *bounds, [MAGIC], np.zeros(2, np.int64), np.zeros(0, np.int64))
     assert found.is_broken.tolist() == [bad in (0, 7), bad == 19]
-    for start, stop, is_broken in zip(*bounds, found.is_broken, strict=True):
-        assert hop(data, int(start), int(stop), MAGIC, np.zeros(0, np.int64)).is_broken == is_broken
-    assert not hop(data, 60, len(data) - 1, MAGIC, np.zeros(0, np.int64)).is_broken
+    bounds = bounds[0], bounds[1] - [0, 1]
+    unfinished = find_boundaries(data[:-1], *bounds, [MAGIC], np.zeros(2, np.int64), np.zeros(0, np.int64))
+    assert unfinished.is_broken.tolist() == [bad in (0, 7), False]

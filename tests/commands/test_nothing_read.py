@@ -8,7 +8,7 @@ from tests.helpers.captures import Talk, ethernet, ip, packets_of, pcap_bytes, t
 from tests.helpers.forked import run, text_of
 
 from wiretool.capture.layers import ACK
-from wiretool.watch import SIDES
+from wiretool.codec.message import SIDES
 
 READABLE = "expected TCP over IPv4 or IPv6 on Ethernet, Linux cooked capture, loopback or raw IP"
 HELLO = bytes.fromhex("ffffff81000000080000001100000005")

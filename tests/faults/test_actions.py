@@ -13,7 +13,7 @@ from tests.faults.run import Run, said
 from tests.helpers.frames import SAYINGS, talk
 from wiretool.codec.message import Message, Side
 from wiretool.faults import Cut, Deliver, Finish
-from wiretool.faults.adapter import dialect_of
+from wiretool.faults.adapter import fault_adapter_of
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.sbp.messages import SbpFrame
 from wiretool.where.names import spelt
@@ -54,7 +54,7 @@ def test_a_field_set_to_what_it_is_changes_no_byte(name: str, data: st.DataObjec
     assume(conversation.is_decided)  # else it is read, and written, by the first schema that fits
     assume(len(run.records) == 1)  # a frame that breaks the rules of its connection has a problem beside it
     (record,) = run.records
-    dialect = dialect_of(PROTOCOLS[name])
+    dialect = fault_adapter_of(PROTOCOLS[name])
     form = dialect.form(record)
     names = [key for key in form if key != "opcode" and form[key] is not None]
     assume(names and (side, record.message) in dialect.kinds)

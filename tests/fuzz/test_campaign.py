@@ -7,7 +7,7 @@ import pytest
 
 from tests.fuzz.helpers import PROTOCOLS, crash_on, plant, run_on, session_of
 from wiretool.commands.fuzz.options import FuzzOptions
-from wiretool.commands.fuzz.run import limits_of
+from wiretool.commands.fuzz.setup import limits_of
 from wiretool.conformance.mutants import mutant_named
 from wiretool.fuzz import memory_target
 from wiretool.fuzz.campaign import REJECTED_MAX, Limits, spread

@@ -4,8 +4,8 @@ import pytest
 
 from tests.fuzz.helpers import session_of
 from wiretool.commands.fuzz.options import FuzzOptions
-from wiretool.commands.fuzz.run import limits_of
 from wiretool.commands.fuzz.screen import FuzzScreen
+from wiretool.commands.fuzz.setup import limits_of
 from wiretool.conformance.levels import Verdict
 from wiretool.fuzz.campaign import Counts, Limits
 from wiretool.fuzz.reports import FuzzResult, report_lines

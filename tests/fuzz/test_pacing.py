@@ -7,7 +7,7 @@ import pytest
 
 from tests.fuzz.helpers import session_of
 from wiretool.commands.fuzz.options import FuzzOptions
-from wiretool.commands.fuzz.run import limits_of
+from wiretool.commands.fuzz.setup import limits_of
 from wiretool.fuzz import socket_target
 from wiretool.fuzz.campaign import Limits
 from wiretool.fuzz.pacing import Pacer, TimeIsOver, parts_of

@@ -7,7 +7,7 @@ import pytest
 
 from tests.fuzz.helpers import PROTOCOLS, session_of
 from wiretool.errors import InputError
-from wiretool.faults.adapter import dialect_of
+from wiretool.faults.adapter import fault_adapter_of
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import FuzzSequence, Sending
 from wiretool.fuzz.sequence_run import NS_PER_S, Patience, RunSetting, SequenceRun
@@ -34,13 +34,13 @@ def test_the_json_form_keeps_a_sequence(protocol: str) -> None:
     session = session_of(protocol)
     for sequence in session.seeds:
         known = session.protocol_in(sequence.setup)
-        form = sequence_form(sequence, dialect_of(known))
+        form = sequence_form(sequence, fault_adapter_of(known))
         again = sequence_from_form(form, known, name="test")
         assert [step.data for step in again.sendings] == [step.data for step in sequence.sendings]
         assert [step.message for step in again.sendings] == [step.message for step in sequence.sendings]
         assert [step.edits for step in again.sendings] == [step.edits for step in sequence.sendings]
         assert issued_in(again) == issued_in(sequence)
-        again_form = sequence_form(again, dialect_of(known))
+        again_form = sequence_form(again, fault_adapter_of(known))
         assert [each.get("issued") for each in again_form["steps"]] == [each.get("issued") for each in form["steps"]]
 
 
@@ -136,7 +136,7 @@ def test_a_name_is_replaced_on_servers_that_keep_their_state() -> None:
     sequence = next(each for each in session.seeds if any(b"zq7k" in step.data for step in each.sendings))
     protocol = session.protocol_in("")
     patience = Patience(NS_PER_S, NS_PER_S)
-    setting = RunSetting(protocol, Rewriter(dialect_of(protocol)), "pravega", patience)
+    setting = RunSetting(protocol, Rewriter(fault_adapter_of(protocol)), "pravega", patience)
     run = SequenceRun(sequence, setting, count(1), names=(b"zq7k", b"abcd"))
     sent = b""
     now_ns = 0
@@ -161,7 +161,7 @@ def test_a_request_without_reply_is_noted() -> None:
     session = session_of("pravega")
     sequence = next(each for each in session.seeds if len(each.sendings) == 1 and each.sendings[0].message == "Hello")
     protocol = session.protocol_in("")
-    setting = RunSetting(protocol, Rewriter(dialect_of(protocol)), "pravega", Patience(NS_PER_S, NS_PER_S))
+    setting = RunSetting(protocol, Rewriter(fault_adapter_of(protocol)), "pravega", Patience(NS_PER_S, NS_PER_S))
     run = SequenceRun(sequence, setting, count(1))
     dial = run.start(0)[0]
     run.opened(dial.connection, 0)

@@ -16,8 +16,9 @@ from wiretool.faults import parse_rule
 from wiretool.net import hosted_mocks
 from wiretool.net.addresses import LOOPBACK, Address
 from wiretool.net.caller import Act, Caller, Dial, Finish, Send
-from wiretool.net.calling import Called, Stage, call
+from wiretool.net.calling import Called, call
 from wiretool.net.host import Host
+from wiretool.net.stage import Stage
 from wiretool.processes import STOP_SIGNALS
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import Hello

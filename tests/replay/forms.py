@@ -9,13 +9,13 @@ from wiretool.errors import EncodeError
 from wiretool.faults.places import with_value
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
-from wiretool.replay.adapter import Manner, Steps
+from wiretool.replay.adapter import ReplayAdapter, Steps
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.report.data import message_of
 from wiretool.replay.spots import Spot, named
 
 #: No more known of any protocol than it declares.
-PLAIN_MANNERS = {name: Manner(protocol) for name, protocol in PROTOCOLS.items()}
+PLAIN_MANNERS = {name: ReplayAdapter(protocol) for name, protocol in PROTOCOLS.items()}
 
 
 def places_in(form: Any, steps: Steps = ()) -> Iterator[tuple[Steps, Any]]:

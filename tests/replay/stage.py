@@ -8,7 +8,7 @@ from pathlib import Path
 
 from wiretool.capture.files import read_packets
 from wiretool.net.caller import Abort, Act, Dial, Finish, Send
-from wiretool.replay.adapter import Manner, Verdict
+from wiretool.replay.adapter import ReplayAdapter, Verdict
 from wiretool.replay.adapters import manners
 from wiretool.replay.mocks import mocks_for
 from wiretool.replay.outcomes import Outcome
@@ -132,7 +132,7 @@ def replay(
     mocks: Mapping[str, Mock] | None = None,
     speed: float = inf,
     prepare: bool = True,
-    every: Mapping[str, Manner] | None = None,
+    every: Mapping[str, ReplayAdapter] | None = None,
 ) -> Replayed:
     """Replay a capture against mocks: those given, or fresh ones such as the recording wants."""
     known = every or manners()

@@ -18,7 +18,7 @@ from wiretool.protocols.pravega.messages import (
     SegmentRead,
     SetupAppend,
 )
-from wiretool.replay.adapter import Manner
+from wiretool.replay.adapter import ReplayAdapter
 from wiretool.replay.diff.comparing import compare
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.recording import recording_of
@@ -28,7 +28,7 @@ STORE = ("10.0.0.2", 12345)
 CLIENT = ("10.0.0.1", 40000)
 SEGMENT = "scope/stream/0.#epoch.0"
 WRITER = str(UUID(int=7))
-PLAIN: Mapping[str, Manner] = {"pravega": Manner(PROTOCOLS["pravega"])}
+PLAIN: Mapping[str, ReplayAdapter] = {"pravega": ReplayAdapter(PROTOCOLS["pravega"])}
 Says = list[tuple[Side, bytes]]
 
 

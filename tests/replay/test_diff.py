@@ -23,7 +23,7 @@ from wiretool.capture.files import read_packets
 from wiretool.capture.packets import Packet
 from wiretool.errors import CaptureError
 from wiretool.protocols.base.registry import PROTOCOLS
-from wiretool.replay.adapter import Difference, Manner, Verdict
+from wiretool.replay.adapter import Difference, ReplayAdapter, Verdict
 from wiretool.replay.adapters import manners
 from wiretool.replay.diff.comparing import compare
 from wiretool.replay.diff.varying import without_varying
@@ -35,7 +35,7 @@ from wiretool.sessions.dialogues import Recording
 
 OTHER_WRITER = str(UUID(int=8))
 CAPTURES = Path(__file__).parent.parent.parent / "captures"
-EVERY = {name: Manner(protocol) for name, protocol in PROTOCOLS.items()} | dict(manners())
+EVERY = {name: ReplayAdapter(protocol) for name, protocol in PROTOCOLS.items()} | dict(manners())
 
 
 def of_file(path: Path) -> Recording:

@@ -8,11 +8,11 @@ import pytest
 from tests.replay.talks import PLAIN, appending, reading, recorded, setting_up, talk
 from wiretool.capture.files import read_packets
 from wiretool.codec.message import Side
-from wiretool.faults.adapter import dialect_of
+from wiretool.faults.adapter import fault_adapter_of
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.pravega_controller.calls import CALLS
 from wiretool.records import Record
-from wiretool.replay.adapter import Manner
+from wiretool.replay.adapter import ReplayAdapter
 from wiretool.replay.diff.comparing import compare
 from wiretool.replay.diff.likeness import Eye
 from wiretool.replay.recording import recording_of
@@ -39,7 +39,7 @@ def said(*parts: list[tuple[Side, bytes]]) -> list[Record]:
     ],
 )
 def test_every_protocol_says_where_ids_of_clients_are(protocol: str, message: str, places: set[tuple[str]]) -> None:
-    assert set(dialect_of(PROTOCOLS[protocol]).client_ids(("client", message))) == places
+    assert set(fault_adapter_of(PROTOCOLS[protocol]).client_ids(("client", message))) == places
 
 
 def test_ids_and_places_are_nothing_of_the_callers_own() -> None:
@@ -52,7 +52,7 @@ def test_ids_and_places_are_nothing_of_the_callers_own() -> None:
 
 def test_of_http_2_only_the_calls_are_compared() -> None:
     recording = recording_of(read_packets([CAPTURES / "pravega/mgmt.pcap"]))
-    outcomes = compare(recording, recording, {name: Manner(protocol) for name, protocol in PROTOCOLS.items()})
+    outcomes = compare(recording, recording, {name: ReplayAdapter(protocol) for name, protocol in PROTOCOLS.items()})
     asked = {outcome.request.message for outcome in outcomes if outcome.request is not None}
     assert "createScope" in asked
     assert asked <= {method for method, _ in CALLS}

@@ -8,10 +8,10 @@ from tests.conftest import HERE
 from tests.replay.mutants import Spot, mutated
 from wiretool.capture.files import read_packets
 from wiretool.codec.message import Issued, Position, Role
-from wiretool.faults.adapter import dialect_of
+from wiretool.faults.adapter import fault_adapter_of
 from wiretool.faults.places import roles_in
 from wiretool.protocols.base.registry import PROTOCOLS
-from wiretool.protocols.sbp.faults import SbpDialect
+from wiretool.protocols.sbp.faults import SbpFaultAdapter
 from wiretool.replay.adapter import is_noise
 from wiretool.replay.recording import recording_of
 
@@ -32,8 +32,8 @@ ELSE: Mapping[Spot, str] = {
 
 def role_of(spot: Spot) -> Role | None:
     """What the field is declared to be to a conversation that is spoken again."""
-    dialect = dialect_of(PROTOCOLS[spot.protocol])
-    if isinstance(dialect, SbpDialect):
+    dialect = fault_adapter_of(PROTOCOLS[spot.protocol])
+    if isinstance(dialect, SbpFaultAdapter):
         steps, tables = spot.pattern[2:], dialect.tables(("server", spot.message))
         return next((role for table in tables for at, role in roles_in(table) if at == steps), None)
     return dict(roles_in(dialect.declared["server", spot.message])).get(spot.pattern)

@@ -17,7 +17,7 @@ from wiretool.codec.message import Credential, Issued, Message, Position, Varies
 from wiretool.faults.places import with_value
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
-from wiretool.replay.adapter import Difference, Excuse, Manner, Verdict
+from wiretool.replay.adapter import Difference, Excuse, ReplayAdapter, Verdict
 from wiretool.replay.judge import ABSENT, differences, judge, judge_number
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.recording import recording_of
@@ -42,7 +42,7 @@ def judged(
     recorded: Record,
     live: Record,
     *,
-    manner: Manner = STORE,
+    manner: ReplayAdapter = STORE,
     values: Values | None = None,
     request: Record | None = None,
 ) -> Outcome:
@@ -177,7 +177,7 @@ def test_another_message_is_one_difference_and_teaches_nothing() -> None:
     assert not values.knows(Position("segment", "segment"), SEGMENT, 13)
 
 
-class Clocked(Manner):
+class Clocked(ReplayAdapter):
     """Knows of one field, deep inside, that it is another in each run."""
 
     def roles(self, record: Record) -> Any:
@@ -208,7 +208,7 @@ def test_a_difference_is_told_with_the_number_of_its_reply() -> None:
     assert outcome.differences == [Difference(("at_tail",), True, False, 1)]
 
 
-class Mild(Manner):
+class Mild(ReplayAdapter):
     """Has an excuse for everything."""
 
     def excuse(self, *_: Any) -> Excuse | None:
@@ -231,7 +231,7 @@ def test_an_excused_difference_is_none() -> None:
 # -- how many came ---------------------------------------------------------------------------------------------------
 
 
-def numbered(recorded: int, live: int, *, manner: Manner = STORE, why: str = "", **told: Any) -> Outcome:
+def numbered(recorded: int, live: int, *, manner: ReplayAdapter = STORE, why: str = "", **told: Any) -> Outcome:
     read, asked = reply([reading()], "SegmentRead")
     outcome = Outcome(HERE, asked, [read] * recorded, [read] * live, **told)
     judge_number(manner, outcome, why)

@@ -12,7 +12,7 @@ from wiretool.codec.message import Issued, Message, Position
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.pravega.messages import Hello, KeepAlive
 from wiretool.replay import plan
-from wiretool.replay.adapter import Manner, Talk
+from wiretool.replay.adapter import ReplayAdapter, Talk
 from wiretool.replay.adapters import manners
 from wiretool.replay.plan import Exchanged, exchanged_in, plan_lines, prepared_for
 from wiretool.replay.recording import recording_of
@@ -89,7 +89,7 @@ def test_every_value_of_every_capture_is_said_by_a_client(own_capture: tuple[Pat
     assert sum(" s  connection " in line for line in lines) == len(script.dialogues)
 
 
-class Numbering(Manner):
+class Numbering(ReplayAdapter):
     """Takes the number of a request for one that the server has told."""
 
     def roles(self, record: Any) -> Any:
@@ -129,7 +129,7 @@ def test_long_values_are_cut() -> None:
 # -- prepared --------------------------------------------------------------------------------------------------------
 
 
-class Preparing(Manner):
+class Preparing(ReplayAdapter):
     """Says the given lists of messages first, whatever is answered."""
 
     def __init__(self, every: Sequence[Sequence[Message]]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.replay.stage import START_NS, Stage
 from wiretool.capture.files import read_packets
 from wiretool.protocols.base.registry import PROTOCOLS
-from wiretool.protocols.pravega.replay.adapter import PravegaManner
+from wiretool.protocols.pravega.replay.adapter import PravegaReplayAdapter
 from wiretool.protocols.pravega.replay.prepare import HELLO
 from wiretool.protocols.pravega.server.mock import PravegaMock
 from wiretool.replay.adapter import Excuse, Talk, Verdict
@@ -105,7 +105,7 @@ def test_a_server_that_owes_many_replies_between_others_is_waited_for_in_bounded
 def test_ends_that_do_not_come_are_waited_for_in_bounded_time() -> None:
     """The replay goes on without them: all replies are judged, but not the ends that had less than the patience."""
 
-    class Strict(PravegaManner):
+    class Strict(PravegaReplayAdapter):
         def excuse_end(self, dialogue: Dialogue, *, was_ended: bool) -> Excuse | None:
             return None
 
@@ -215,7 +215,7 @@ def test_a_server_that_never_answers_is_not_waited_for_while_it_is_prepared() ->
 
 
 def test_a_server_that_ends_the_connection_in_place_of_its_last_reply_is_not_prepared() -> None:
-    class Brief(PravegaManner):
+    class Brief(PravegaReplayAdapter):
         def prepare(self, recording: Recording, values: Values) -> Talk:
             yield [HELLO]
 
@@ -232,7 +232,7 @@ def test_a_server_that_ends_the_connection_in_place_of_its_last_reply_is_not_pre
 
 
 def test_a_server_that_never_answers_may_be_told_any_number_of_things() -> None:
-    class Talkative(PravegaManner):
+    class Talkative(PravegaReplayAdapter):
         def prepare(self, recording: Recording, values: Values) -> Talk:
             for _ in range(sys.getrecursionlimit()):
                 yield [HELLO]

@@ -15,7 +15,7 @@ from wiretool.capture.layers import ACK, FIN, RST
 from wiretool.capture.packets import Packet
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
-from wiretool.replay.adapter import Manner
+from wiretool.replay.adapter import ReplayAdapter
 from wiretool.replay.adapters import manners
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import PAUSE_MAX_NS, Hear, Leave, Open, Part, Say, Script, script_of, span_ns
@@ -157,7 +157,7 @@ def test_what_is_not_asked_for_is_left_out() -> None:
     assert sum(isinstance(step, Hear) for step in script.steps) == 5
 
 
-class Reserved(Manner):
+class Reserved(ReplayAdapter):
     """Says no Hello by itself."""
 
     def is_said(self, record: Record) -> bool:

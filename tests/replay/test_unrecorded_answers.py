@@ -13,7 +13,7 @@ from tests.conftest import SHARED
 from wiretool.capture.files import read_packets
 from wiretool.codec.message import Message
 from wiretool.faults.actions import Change
-from wiretool.faults.adapter import Dialect
+from wiretool.faults.adapter import FaultAdapter
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.pravega import failures, messages, segments
 from wiretool.protocols.pravega.replay.answers import may_answer
@@ -37,7 +37,7 @@ def say(name: str, fields: Fields, *, skip: int = 0, times: int = 1) -> tuple[Re
     """Return what changes the reply that comes after `skip` others of its name, and whether it has."""
     seen: list[Reply] = []
 
-    def rewrite(reply: Reply, dialect: Dialect, conversation: Conversation) -> bytes:
+    def rewrite(reply: Reply, dialect: FaultAdapter, conversation: Conversation) -> bytes:
         if reply.record.message != name:
             return reply.record.raw
         seen.append(reply)

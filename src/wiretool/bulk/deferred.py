@@ -1,4 +1,4 @@
-"""Deferred items of a table: bytes of streams as its rows, and gaps, findings and ends by connection."""
+"""Deferred items of a table: bytes of streams and lone findings as its rows, gaps and ends by connection."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,35 +7,41 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wiretool.capture.items import Connection, Data, Item
+from wiretool.capture.items import Connection, Data, End, Finding, Gap, Item
 from wiretool.capture.plain_runs import PlainSegments
-from wiretool.capture.runs import SIDES, Run
+from wiretool.capture.runs import Run
 from wiretool.capture.segments import SegmentTable
-from wiretool.codec.columns import Integers, begins_of
+from wiretool.codec.columns import Flags, Integers, begins_of
+from wiretool.codec.message import SIDES
 
 _NO_OWNER = -1
 #: The places of rows that are deferred together are this far from those that are deferred next.
 _PLACE_SHIFT = 32
+#: Rounds of fewer rows, and fewer bytes between gaps, cost more than to read each row by itself. A connection with this
+#: many gaps shows which it has; half as many are enough where another one has shown it.
+ROUND_ROWS, STRETCH_BYTES, OTHERS_MIN = 100, 2_048, 8
 
 
 @dataclass(frozen=True, slots=True)
 class ExtendedTable(SegmentTable):
     """A table, and after its rows others of bytes that are no whole payload there: many were held since an earlier one.
 
-    Only payloads, packets and times are asked of these.
+    Only payloads, packets and times are asked of these. The row of a finding has no bytes.
     """
 
     items: Sequence[bytes] = ()
 
     @classmethod
-    def of(cls, table: SegmentTable, items: Sequence[Data]) -> "ExtendedTable":
+    def of(cls, table: SegmentTable, items: Sequence[Data | Finding]) -> "ExtendedTable":
         """Return a table extended by the bytes of items."""
-        more = np.array([(item.packet, item.time_ns, len(item.data)) for item in items], np.int64).T
+        payloads = [item.data if isinstance(item, Data) else b"" for item in items]
+        places = zip(items, map(len, payloads), strict=True)
+        more = np.array([(item.packet, item.time_ns, size) for item, size in places], np.int64).T
         columns = {each.name: getattr(table, each.name) for each in fields(SegmentTable)}
         for name, values in zip(("numbers", "times", "lengths"), more, strict=True):
             columns[name] = np.append(columns[name], values)
         earlier = table.items if isinstance(table, ExtendedTable) else ()
-        return cls(**columns, items=[*earlier, *(item.data for item in items)])
+        return cls(**columns, items=[*earlier, *payloads])
 
     def payload(self, row: int) -> bytes:
         count = len(self.starts)
@@ -52,7 +58,7 @@ class ExtendedTable(SegmentTable):
 
 
 class Other(NamedTuple):
-    """A gap, finding or end, emitted at a packet."""
+    """A gap or end, or a finding beside other items, emitted at a packet."""
 
     #: How many others of its connection are before it: rows of that stretch, and of earlier ones, are read first.
     stretch: int
@@ -68,15 +74,15 @@ class Due(NamedTuple):
 
 
 class _Owner:
-    """A connection, and its deferred gaps, findings and ends."""
+    """A connection, and its deferred items that are no rows."""
 
-    __slots__ = ("connection", "others", "stretch")
+    __slots__ = ("connection", "others", "rows", "size", "stretch")
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.others: deque[Other] = deque()
-        #: How many others there were.
-        self.stretch = 0
+        #: How many others there were, and rows and their bytes.
+        self.stretch = self.rows = self.size = 0
 
 
 class Deferred:
@@ -99,8 +105,11 @@ class Deferred:
         self._owners: list[_Owner] = []
         self._indices: dict[Connection, int] = {}
         self._places = 0
+        #: Rows of connections with others: so many are read in all of their rounds.
+        self._round_rows = 0
         #: Items that become rows after those of the table.
-        self._items: list[Data] = []
+        self._items: list[Data | Finding] = []
+        self._findings: dict[int, Finding] = {}
         #: Rows that are not in the arrays yet: their owner, stretch, packet, place, offset, and whether the server's.
         self._rows: list[int] = []
         self._columns: list[tuple[int, int, int, int, int, bool]] = []
@@ -131,30 +140,71 @@ class Deferred:
                 self.offset[rows], self.is_server[rows] = ends - self.table.lengths[rows], side == "server"
         rows = np.concatenate((run.client.rows, run.server.rows))
         self.place[rows[np.argsort(run.emitted(rows), kind="stable")]] = base + np.arange(len(rows))
+        self._count_rows(owner, len(rows), run.client.size + run.server.size)
 
-    def add(self, row: int, item: Item) -> None:
-        """Defer an item that the segment in a row gave."""
+    def add_each(self, row: int, items: Sequence[Item]) -> None:
+        """Defer all items that the segment in a row gave, which are of one connection.
+
+        A finding changes nothing in how bytes are read, so findings with none beside them need not end a stretch.
+        """
+        are_rows = all(isinstance(item, Finding) for item in items)
+        for item in items:
+            self._add(row, item, is_row=are_rows or isinstance(item, Data))
+
+    def add_end(self, row: int, end: End) -> None:
+        """Defer the end of a flow that the segment in a row gave."""
+        self._add(row, end, is_row=False)
+
+    def _add(self, row: int, item: Item, *, is_row: bool) -> None:
         index, packet = self._index(item.connection), int(self.table.numbers[row])
         owner = self._owners[index]
-        if not isinstance(item, Data):
+        if not is_row or isinstance(item, Gap | End):
             self._add_other(owner, packet, item)
             return
+        self._count_rows(owner, 1, len(item.data))
         self._rows.append(self._row_of(row, packet, item))
         self._columns.append((index, owner.stretch, packet, self._next_place(), item.offset, item.side == "server"))
 
     def _add_other(self, owner: _Owner, packet: int, item: Item) -> None:
         owner.others.append(Other(owner.stretch, packet, item))
+        self._round_rows += 0 if owner.stretch else owner.rows
         owner.stretch += 1
 
-    def _row_of(self, row: int, packet: int, item: Data) -> int:
+    def _count_rows(self, owner: _Owner, count: int, size: int) -> None:
+        owner.rows += count
+        owner.size += size
+        self._round_rows += count if owner.stretch else 0
+
+    def ragged(self, connection: Connection) -> Sequence[Connection]:
+        """Return this connection and those like it, where each of them is better read by itself; else none."""
+        if not self._is_ragged(self._owners[self._indices[connection]], OTHERS_MIN):
+            return ()
+        owners = (self._owners[index] for index in self._indices.values())
+        return [each.connection for each in owners if self._is_ragged(each, OTHERS_MIN // 2)]
+
+    def _is_ragged(self, owner: _Owner, others_min: int) -> bool:
+        if owner.stretch < others_min:
+            return False
+        return self._round_rows < owner.stretch * ROUND_ROWS or owner.size < owner.stretch * STRETCH_BYTES
+
+    def forget(self, connection: Connection) -> None:
+        """Forget a connection of which all was read."""
+        owner = self._owners[self._indices.pop(connection)]
+        self._round_rows -= owner.rows if owner.stretch else 0
+
+    def _row_of(self, row: int, packet: int, item: Data | Finding) -> int:
         """Return the row whose whole payload an item is, or a new one after those of the table."""
         table = self.table
-        if item.packet != packet:
-            row = int(np.searchsorted(table.numbers[: len(table.starts)], item.packet))
-        if table.numbers[row] == item.packet and table.lengths[row] == len(item.data):
-            return row
+        if isinstance(item, Data):
+            if item.packet != packet:
+                row = int(np.searchsorted(table.numbers[: len(table.starts)], item.packet))
+            if table.numbers[row] == item.packet and table.lengths[row] == len(item.data):
+                return row
         self._items.append(item)
-        return len(table) + len(self._items) - 1
+        row = len(table) + len(self._items) - 1
+        if isinstance(item, Finding):
+            self._findings[row] = item
+        return row
 
     def _index(self, connection: Connection) -> int:
         index = self._indices.setdefault(connection, len(self._owners))
@@ -229,8 +279,17 @@ class Deferred:
         """Remove rows, which were read."""
         self.owner[rows] = _NO_OWNER
 
-    def item(self, row: int) -> Data:
+    def are_findings(self, rows: Integers) -> Flags:
+        """Return which rows are of findings."""
+        are_findings: Flags = self.table.lengths[rows] == 0
+        return are_findings
+
+    def item(self, row: int) -> Data | Finding:
         """Return the item of a row."""
+        return self._findings[row] if row in self._findings else self.data(row)
+
+    def data(self, row: int) -> Data:
+        """Return the item of a row of bytes."""
         table, side = self.table, SIDES[int(self.is_server[row])]
         place = int(table.times[row]), int(table.numbers[row])
         return Data(self.connection(int(self.owner[row])), side, int(self.offset[row]), table.payload(row), *place)

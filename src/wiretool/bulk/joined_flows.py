@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from wiretool.bulk.held_bytes import NO_MARKS, Marks
 from wiretool.bulk.numbering import Numbers
 from wiretool.bulk.placing import Pieces, PlacedFrames, brought, in_order
-from wiretool.bulk.steady_watches import NO_MARKS, Marks, SteadyWatches
+from wiretool.bulk.steady_watches import SteadyWatches
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.codec.columns import Flags, Integers, items_of
 from wiretool.codec.hops import FrameBoundaries

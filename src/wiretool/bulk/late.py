@@ -22,11 +22,12 @@ class Late:
         self._latest = latest
         self._stretches = stretches
         self._done = 0
+        #: Before this row nothing new is emitted.
+        self._due = 0
         #: The latest packet in which a frame up to each begins.
         self._running = np.maximum.accumulate(np.maximum(placed.first, latest))
-        self._is_late = placed.last < self._running
         #: Number and packet of each stretch that a late frame may look up: those from before, and the new ones.
-        self._every = self._all_stretches() if self._is_late.any() else None
+        self._every = self._all_stretches() if (placed.last < self._running).any() else None
 
     def _all_stretches(self) -> tuple[Integers, Integers]:
         numbers_before, packets_before = self._stretches.columns()
@@ -36,21 +37,20 @@ class Late:
 
     def catch_up(self, row: int) -> int:
         """The stretches in front of that of a row are told; the latest packet in which a frame before it begins."""
-        stop = int(np.searchsorted(self._placed.stretches, row, "right")) - (row < len(self._running))
+        if row >= self._due:
+            self._emit(int(np.searchsorted(self._placed.stretches, row, "right")) - (row < len(self._running)))
+        return int(self._running[row - 1]) if row else self._latest
+
+    def _emit(self, stop: int) -> None:
+        """Extend the index of the watch up to this many groups."""
+        every = self._placed.stretches
+        self._due = int(every[stop + 1]) if stop + 1 < len(every) else len(self._running)
         start = max(self._done, stop - limits.REMEMBERED_STRETCHES_MAX)
         if stop > start:
-            begins = self._placed.stretches[start:stop]
+            begins = every[start:stop]
             columns = self._placed.frames.numbers[begins].tolist(), self._placed.first[begins].tolist()
             self._stretches.extend(*columns)
             self._done = stop
-        return int(self._running[row - 1]) if row else self._latest
-
-    def without(self, group: Group) -> Group:
-        """The group without replies to what came after them."""
-        if self._every is None or group.reply_to is None:
-            return group
-        late = np.flatnonzero(self._is_late[group.rows] & (group.reply_to != NO_REPLY))
-        return without_replies(group, late[self.are_wrong(group.rows[late], group.reply_to[late])])
 
     def are_wrong(self, rows: Integers, reply_to: Integers) -> Flags:
         """Return whether what late frames with replies seem to answer came after them."""

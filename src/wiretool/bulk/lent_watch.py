@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from wiretool.codec.framing import Mark
-from wiretool.watch import SIDES, Watch
+from wiretool.codec.message import SIDES
+from wiretool.watch import Watch
 
 
 class Unfinished(NamedTuple):

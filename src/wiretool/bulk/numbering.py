@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wiretool.codec.columns import Integers, begins_of
+from wiretool.codec.columns import NO_INTEGERS, Integers, begins_of
 
 #: A provisional number is the packet at which a record is emitted, its rank there, and its place after a frame: the
 #: defects of one stand after it. They grow in the order of the final ones.
@@ -14,8 +14,7 @@ PACKET_SHIFT, RANK_SHIFT = 32, 8
 RANK_MASK, PLACE_MASK = (1 << (PACKET_SHIFT - RANK_SHIFT)) - 1, (1 << RANK_SHIFT) - 1
 #: Batches whose numbers are kept as they are; those of older ones, which few ask for, are packed.
 BATCHES_OPEN = 8
-_NONE = np.zeros(0, np.int64)
-_NOTHING = (_NONE, _NONE)
+_NOTHING = (NO_INTEGERS, NO_INTEGERS)
 
 
 class Numbers:
@@ -153,7 +152,7 @@ class Settled:
     @classmethod
     def of(cls, provisional: Integers, numbers: Integers) -> "Settled":
         """Single frames, in order, with their final numbers."""
-        settled = cls(_NONE, 0)
+        settled = cls(NO_INTEGERS, 0)
         packets = np.unique(provisional >> PACKET_SHIFT)
         settled._arrays = (packets, np.zeros(len(packets), np.int64), provisional, numbers)
         return settled

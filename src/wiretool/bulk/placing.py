@@ -5,10 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from wiretool.bulk.numbering import PACKET_SHIFT, RANK_SHIFT, Numbers
-from wiretool.codec.columns import Flags, Integers, begins_of, items_of
+from wiretool.codec.columns import NO_INTEGERS, Flags, Integers, begins_of, items_of
 from wiretool.protocols.base.columns import Frames
-
-_NONE = np.zeros(0, np.int64)
 
 
 class Brought(NamedTuple):
@@ -84,7 +82,7 @@ def in_order(data: bytes, pieces: Brought, starts: Integers, ends: Integers, tak
 def _numbers_of(pieces: Brought, firsts: Integers, taken: Numbers) -> Integers:
     """The numbers of frames in order: those that are emitted at one packet have a rank each."""
     if not len(pieces.emitted_at):
-        return _NONE
+        return NO_INTEGERS
     begins = begins_of(pieces.emitted_at)
     counts = np.diff(begins, append=len(firsts))
     base = (pieces.emitted_at << PACKET_SHIFT) - np.repeat(firsts[begins] << RANK_SHIFT, counts)

@@ -9,18 +9,18 @@ import numpy as np
 
 from wiretool import limits
 from wiretool.batches.batch import FrameRun
-from wiretool.bulk.beginnings import NO_BEGINNINGS, Beginnings, begin
 from wiretool.bulk.joined_flows import JoinedFlows, join_flows, note_rests, place_frames
 from wiretool.bulk.late import Late, without_replies
 from wiretool.bulk.numbering import Numbers
 from wiretool.bulk.pace import TINY_BYTES, Pace
 from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.placing import PlacedFrames
+from wiretool.bulk.recognition import NO_NEW_WATCHES, NewWatches, recognise_new
 from wiretool.bulk.steady_watches import SteadyWatches
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.items import Connection
 from wiretool.capture.plain_runs import PlainSegments
-from wiretool.codec.columns import Flags, Integers
+from wiretool.codec.columns import NO_INTEGERS, Flags, Integers
 from wiretool.codec.hops import FrameBoundaries
 from wiretool.protocols.base.columns import NO_REPLY, Frames, Group, ProtocolColumns, SteadyReader
 
@@ -61,7 +61,7 @@ def read_plain_segments(
     """
     if not len(plain.rows):
         return ReadSegments(np.zeros(0, np.bool_), is_much=False)
-    plain, slots, beginnings = _take_over(plain, steady, watch_of)
+    plain, slots, new = _take_over(plain, steady, watch_of)
     is_read = slots >= 0
     reader_of, readers = steady.readers(slots)
     is_known = is_read[plain.connection_of]
@@ -82,14 +82,14 @@ def read_plain_segments(
     for each in found:
         is_read[each.indices] = _read(plain, each, steady, numbers, output)
     steady.release(compress(plain.connections, (~is_read).tolist()))
-    beginnings.settle(is_read)
-    is_read[list(beginnings.holding)] = True
+    new.settle(is_read)
+    is_read[list(new.holding)] = True
     return ReadSegments(is_read, is_much)
 
 
 def _take_over(
     plain: PlainSegments, steady: SteadyWatches, watch_of: Callable[[Connection], BulkWatch | EndedBulkWatch]
-) -> tuple[PlainSegments, Integers, Beginnings]:
+) -> tuple[PlainSegments, Integers, NewWatches]:
     """Have those connections taken over that can be read together.
 
     Return when the frames of all are emitted, and the slot of each connection, -1 of those that were not taken over.
@@ -97,10 +97,10 @@ def _take_over(
     slots = steady.slots_of(plain.connections)
     others = np.flatnonzero(slots < 0).tolist()
     if not others:
-        return plain, slots, NO_BEGINNINGS
+        return plain, slots, NO_NEW_WATCHES
     watches = {index: _watch(watch_of, plain.connections[index]) for index in others}
-    new = {index: watch for index, watch in watches.items() if not watch.is_settled}
-    plain, beginnings = begin(plain, new) if new else (plain, NO_BEGINNINGS)
+    unknown = {index: watch for index, watch in watches.items() if not watch.is_settled}
+    plain, new = recognise_new(plain, unknown) if unknown else (plain, NO_NEW_WATCHES)
     sizes = np.zeros((len(plain.connections), 2), np.int64)
     sizes[plain.connection_of, plain.is_server.astype(np.int64)] = plain.sizes
     found = list[tuple[int, BulkWatch, ProtocolColumns]]()
@@ -111,7 +111,7 @@ def _take_over(
     if found:
         indices, mine, columns_of = zip(*found, strict=True)
         slots[list(indices)] = steady.take_over(mine, columns_of)
-    return plain, slots, beginnings
+    return plain, slots, new
 
 
 def _watch(watch_of: Callable[[Connection], BulkWatch | EndedBulkWatch], connection: Connection) -> BulkWatch:
@@ -206,7 +206,7 @@ class _SingleFrames:
         """
         is_late = self._are_late(latest)
         owner, is_asked = self._placed.owner, np.zeros(len(self._connections), np.bool_)
-        late_of = [_NO_ROWS if group.reply_to is None else _late_replies(group, is_late) for group in groups]
+        late_of = [NO_INTEGERS if group.reply_to is None else _late_replies(group, is_late) for group in groups]
         for group, late in zip(groups, late_of, strict=True):
             is_asked[owner[group.rows[late]]] = True
         if not is_asked.any():
@@ -217,7 +217,7 @@ class _SingleFrames:
     def _without(self, group: Group, late: Integers) -> Group:
         assert group.reply_to is not None
         rows = group.rows[late]
-        wrong = [_NO_ROWS]
+        wrong = [NO_INTEGERS]
         for index in np.unique(self._placed.owner[rows]).tolist():
             mine = np.flatnonzero(self._placed.owner[rows] == index)
             places = self._place_of[rows[mine]] - self._bounds[index]
@@ -266,14 +266,13 @@ def _read_frames(
     singles = _SingleFrames(connections, placed, output)
     ends, protocol = steady.ends(flows.slots), steady.protocol(int(flows.slots[0]))
     latest = steady.latest(flows.slots)
-    groups, is_read = reader.read(placed.frames, placed.owner, flows.slots, leave, singles.read)
-    leave(~is_read)
+    groups = reader.read(placed.frames, placed.owner, flows.slots, leave, singles.read)
     if not in_order:
         groups = singles.without_late(groups, latest, leave)
     if groups:
         frames, offsets, first, last, times, owner, _ = placed
         output.runs.append(FrameRun(ends, owner, protocol, frames, offsets, first, last, times, groups))
-    rows_read = np.concatenate([_NO_ROWS, *(group.rows for group in groups)])
+    rows_read = np.concatenate([NO_INTEGERS, *(group.rows for group in groups)])
     owner = placed.owner[rows_read]
     sizes = (placed.frames.ends - placed.frames.starts)[rows_read]
     counts = np.bincount(owner, minlength=len(connections))
@@ -285,14 +284,11 @@ def _read_frames(
         watch, rows = singles.watch(index), singles.rows_of(index)
         if not len(rows):
             continue
-        if not is_read[index]:
-            watch.read_frames(placed.of_owner(rows), output)
-        else:
-            watch.count(0, int(counts[index]), int(frame_bytes[index]))
+        watch.count(0, int(counts[index]), int(frame_bytes[index]))
         if index in singles.started:
             _, late = singles.started[index]
             watch.note_latest(late.catch_up(len(rows)))
-        elif is_read[index]:
+        else:
             begins = rows[is_first[rows]][-limits.REMEMBERED_STRETCHES_MAX :]
             watch.note_latest(int(placed.first[rows].max()))
             watch.note_groups(placed.frames.numbers[begins].tolist(), placed.first[begins].tolist())
@@ -302,6 +298,3 @@ def _read_frames(
 def _late_replies(group: Group, is_late: Flags) -> Integers:
     """Return the places in a group of replies that are late."""
     return np.flatnonzero(is_late[group.rows] & (group.reply_to != NO_REPLY))
-
-
-_NO_ROWS = np.zeros(0, np.int64)

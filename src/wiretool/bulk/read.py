@@ -6,40 +6,37 @@ the same number.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import compress, pairwise
-from operator import itemgetter
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from wiretool import limits
 from wiretool.batches.batch import Batch
+from wiretool.bulk.column_protocols import ColumnProtocols
 from wiretool.bulk.deferred import Deferred
-from wiretool.bulk.final_numbers import batch_of
-from wiretool.bulk.new_reading import read_new_connections
+from wiretool.bulk.new_connection_reading import read_new_connections
 from wiretool.bulk.numbering import PACKET_SHIFT, Numbers
 from wiretool.bulk.pace import Pace, in_parts
-from wiretool.bulk.pending_output import PendingOutput
+from wiretool.bulk.pending_batch import PendingBatch
 from wiretool.bulk.plain_reading import read_plain_segments
 from wiretool.bulk.rounds import Rounds
-from wiretool.bulk.starts import can_recognise
 from wiretool.bulk.steady_watches import SteadyWatches
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
-from wiretool.capture.bulk_streams import NEVER, BulkStreams, Fed, Pause, are_many
-from wiretool.capture.items import Connection, Data, Item, Side
+from wiretool.capture.bulk_streams import BulkStreams, Fed, Pause, are_many
+from wiretool.capture.items import Connection, Data, Item
 from wiretool.capture.layers import Segment
+from wiretool.capture.lent_streams import LentStreams
 from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.new_connections import NewConnections
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import Run
 from wiretool.capture.segments import SegmentTable, read_segment_tables
-from wiretool.capture.streams import Streams
 from wiretool.codec.columns import Flags
 from wiretool.dissect import Connections, Source, note_text, paths_of
 from wiretool.errors import CaptureError
 from wiretool.ledger import ConnectionAccount, Ledger
-from wiretool.protocols.base.columns import columns_of
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.registry import protocol_named
 
@@ -78,23 +75,21 @@ class BulkDissector:
         """
         self._numbers = Numbers()
         self._pace = Pace()
-        #: The output since the last batch; and what was noted, and where among its records.
-        self._output = PendingOutput([], [])
-        self._notes: list[tuple[int, str]] = []
-        self._tell = notes or _ignore
+        self._pending = PendingBatch(self._numbers, notes or _ignore)
         kind = partial(BulkWatch, self._numbers, self._pace)
         self._connections = Connections(self._numbers.take, kind=kind, notes=self._note, **options)
         self._recent = recent or RecentRuns()
-        self._flows = Streams(self._connections.ports, self._recent, name=name)
+        self._flows = LentStreams(self._connections.ports, self._recent, name=name)
         self.begin_steady()
-        asked = self._is_start, self._is_expected, self._leave, self._close, self._is_single
+        protocols = ColumnProtocols(self._connections)
+        asked = protocols.is_start, protocols.is_expected, self._leave, self._close, protocols.is_single
         self._streams = BulkStreams(self._flows, self._recent, *asked)
         self._last_packet = 0
-        #: The most that the items may come to that were read by themselves since the last batch.
-        self._expanded_bytes = 0
         self._rounds = Rounds(self._numbers, self._pace, self._watch, self._take)
         #: The deferred items of the table that is read.
         self._deferred: Deferred | None = None
+        #: Connections of which the rest of the table is read item by item; they are understood again in the next one.
+        self._ragged: set[Connection] = set()
         #: What waits for the next pause: it is of several connections of which too much is deferred.
         self._later: Fed | None = None
 
@@ -135,10 +130,10 @@ class BulkDissector:
         self._steady.release()
         for at, items in enumerate(in_parts(items_left, self._pace.growth)):
             if at:
-                yield self._batch()
+                yield from self._pending.take()
             yield from self._take_each(items)
         self._connections.close()
-        yield self._batch()
+        yield from self._pending.take()
 
     # -- a table -----------------------------------------------------------------------------------------------------
 
@@ -159,7 +154,7 @@ class BulkDissector:
             if isinstance(part, PlainSegments):
                 self._read_plain(part)
             elif isinstance(part, Run):
-                self._defer_run(part)
+                self._deferred_of(table).add_run(part)
             elif isinstance(part, Pause):
                 yield from self._emit_to(table, done, part.row)
                 done = part.row
@@ -168,19 +163,23 @@ class BulkDissector:
                 yield from self._take_in_parts(table, part)
             else:
                 self._take_at(table, part)
-                if self._is_full:
+                if self._pending.is_full:
                     self._streams.pause = part.row + 1
         yield from self._emit_to(table, done, len(table))
+        for connection in self._ragged:
+            connection.is_understood = True
+        self._ragged.clear()
 
     def read_whole(self, table: SegmentTable) -> Batch:
         """Return the records of connections that are whole and in good order in the only table; no others are read."""
         whole = self._streams.read_whole(table)
         if whole is not None:
             self._read_new(whole)
-        return self._batch()
+        (batch,) = self._pending.take()  # nothing of it was read by itself
+        return batch
 
     def _read_new(self, new: NewConnections) -> PlainSegments:
-        where = self._connections, self._steady, self._numbers, self._pace, self._output
+        where = self._connections, self._steady, self._numbers, self._pace, self._pending.output
         return read_new_connections(new, *where)
 
     def _read_plain(self, plain: PlainSegments) -> None:
@@ -189,11 +188,11 @@ class BulkDissector:
         if self._deferred is not None:
             is_deferred[:] = [self._deferred.has(each) for each in plain.connections]
         first = plain.only(~is_deferred) if is_deferred.any() else plain
-        read = read_plain_segments(first, self._steady, self._watch, self._numbers, self._pace, self._output)
+        read = read_plain_segments(first, self._steady, self._watch, self._numbers, self._pace, self._pending.output)
         is_left = np.ones(len(plain.connections), np.bool_)
         is_left[~is_deferred] = ~read.are_read
         for index in np.flatnonzero(is_left).tolist():
-            self._defer_run(plain.run(index))
+            self._deferred_of(plain.table).add_run(plain.run(index))
         ends = list(plain.ends)
         if plain.closed is not None:
             _, connections, fins = plain.closed
@@ -201,7 +200,7 @@ class BulkDissector:
         self._steady.release(end.connection for end in ends)
         for end in ends:
             if self._has_deferred(end.connection):
-                self._deferred_of(plain.table).add(int(np.searchsorted(plain.table.numbers, end.packet)), end)
+                self._deferred_of(plain.table).add_end(int(np.searchsorted(plain.table.numbers, end.packet)), end)
             else:
                 self._numbers.at_packet(end.packet)
                 self._take(end)
@@ -220,22 +219,23 @@ class BulkDissector:
         row = stop if self._most_growth == 1 else self._pause(table, start, stop)
         while self._deferred is not None:
             before = int(table.numbers[row]) if row < stop else None
-            if not self._rounds.read(self._deferred, self._steady, self._output, before, is_least=row == start + 1):
+            where = self._deferred, self._steady, self._pending.output
+            if not self._rounds.read(*where, before, is_least=row == start + 1):
                 row = max(min(self._pause(table, start, stop), (start + row) // 2), start + 1)
             elif before is None:
                 self._deferred = None
             else:
-                batch = self._batch(before << PACKET_SHIFT)
-                self._pace.note(table, start, row, len(batch.records))
+                batches = list(self._pending.take(before << PACKET_SHIFT))
+                self._pace.note(table, start, row, sum(len(batch.records) for batch in batches))
                 start, row = row, self._pause(table, row, stop)
-                yield batch
+                yield from batches
         if self._later is not None:
             later, self._later = self._later, None
             self._take_now(table, later)
         if stop > start:
             self._last_packet = int(table.numbers[stop - 1])
-            self._pace.note(table, start, stop, len(self._output.records))
-        yield self._batch()
+            self._pace.note(table, start, stop, len(self._pending.output.records))
+        yield from self._pending.take()
 
     def _pause(self, table: SegmentTable, start: int, stop: int) -> int:
         """Return the row up to which what was deferred makes one batch, as far as is known."""
@@ -276,24 +276,38 @@ class BulkDissector:
             else:
                 assert self._later is None, "a pause comes before anything else"
                 self._later, self._streams.pause = fed, fed.row + 1
-        elif self._may_defer(items):
-            for item in items:
-                self._deferred_of(table).add(fed.row, item)
+        elif self._may_defer(items[0].connection):
+            self._deferred_of(table).add_each(fed.row, items)
+            self._leave_ragged(items[0].connection)
         else:
             self._take_first(table, fed)
+            if items[0].connection in self._ragged:
+                items[0].connection.is_understood = False
+
+    def _leave_ragged(self, connection: Connection) -> None:
+        """Have the rest of a connection in this table read by itself, and of those like it, where that is better."""
+        deferred = self._deferred
+        ragged = () if deferred is None else [each for each in deferred.ragged(connection) if each.is_understood]
+        if deferred is None or not ragged or not self._catch_up(ragged):
+            return
+        self._steady.release(ragged)
+        for each in ragged:
+            deferred.forget(each)
+            each.is_understood = False  # no run of it comes any more
+        self._ragged.update(ragged)
 
     def _catch_up(self, connections: Iterable[Connection]) -> bool:
         """Read what was deferred of some connections; return False where that is too much for one batch."""
         if self._deferred is None:
             return True
-        return self._rounds.read(self._deferred, self._steady, self._output, among=connections)
+        return self._rounds.read(self._deferred, self._steady, self._pending.output, among=connections)
 
     def _take_first(self, table: SegmentTable, fed: Fed) -> None:
         """Read the items of one connection until the others may be deferred."""
         number = int(table.numbers[fed.row])
         self._numbers.at_packet(number)
         for at, item in enumerate(fed.items):
-            if at and self._may_defer(fed.items[at:]):
+            if at and self._may_defer(item.connection):
                 self._numbers.leave(number)
                 self._take_at(table, Fed(fed.row, fed.items[at:]))
                 return
@@ -309,18 +323,18 @@ class BulkDissector:
         """Read items before which nothing is deferred, with a batch wherever one is full."""
         for item in items:
             self._take(item)
-            if self._is_full:
-                yield self._batch()
+            if self._pending.is_full:
+                yield from self._pending.take()
 
     def _take(self, item: Item) -> int:
         """Read an item by itself; return how many bytes it may come to."""
         watch, size = self._watch(item.connection), 0
         if isinstance(item, Data):
             size = watch.growth * len(item.data)
-            self._expanded_bytes += size
-        self._output.records.extend(watch.take(item))
+            self._pending.expanded_bytes += size
+        self._pending.output.records.extend(watch.take(item))
         if self._connections.unfinished.is_exceeded:
-            self._output.records.extend(self._connections.discard_unfinished())
+            self._pending.output.records.extend(self._connections.discard_unfinished())
         return size
 
     # -- what is deferred --------------------------------------------------------------------------------------------
@@ -334,29 +348,15 @@ class BulkDissector:
     def _has_deferred(self, connection: Connection) -> bool:
         return self._deferred is not None and self._deferred.has(connection)
 
-    def _defer_run(self, run: Run) -> None:
-        if run.emitted_at is not None and not self._has_deferred(run.connection):
-            watch = self._watch(run.connection)
-            assert isinstance(watch, BulkWatch), "a plain connection has not ended"
-            watch.begin_run(run)
-        self._deferred_of(run.table).add_run(run)
-
-    def _may_defer(self, items: Sequence[Item]) -> bool:
-        """Return whether items of one connection can be read later, with those of others.
-
-        Either all frames of the connection can be, or they are the first ones of one without its beginning.
-        """
+    def _may_defer(self, connection: Connection) -> bool:
+        """Return whether items of a connection can be read later, with those of others."""
         if self._streams.feeds_each:
             return False
-        connection = items[0].connection
         if self._has_deferred(connection) or self._steady.has(connection):
             return True
-        watch = self._watch(connection)
-        if not isinstance(watch, BulkWatch):
+        if connection in self._ragged:
             return False
-        if connection.is_understood:
-            return True
-        return self._streams.is_alone and _are_in_order(items) and all(map(watch.may_begin_later, items))
+        return isinstance(self._watch(connection), BulkWatch) and connection.is_understood
 
     def _watch(self, connection: Connection) -> BulkWatch | EndedBulkWatch:
         if self._steady.has(connection):
@@ -382,63 +382,10 @@ class BulkDissector:
         is_closed[is_closed] = self._steady.close(list(compress(connections, is_closed.tolist())), self._numbers.take)
         return is_closed
 
-    def _is_single(self, key: bytes, connection: Connection | None) -> bool:
-        """Return whether the protocol of a connection has no columns, or of a new one each that is expected."""
-        watch = None if connection is None else connection.reader
-        if watch is not None:
-            return isinstance(watch, BulkWatch) and watch.is_single
-        ports = _ports_of(key)
-        expected = self._connections.expected_on(*ports) or self._connections.expected_on(*ports[::-1])
-        return bool(expected) and all(columns_of(protocol) is None for protocol in expected)
-
-    def _is_start(self, key: bytes, side: Side, data: bytes) -> bool:
-        """Return whether a first payload, or some first ones, prove a protocol whose connections are read together."""
-        ports = _ports_of(key)
-        if can_recognise(self._connections.expected_on(*ports)):
-            return True
-        protocol = self._connections.protocol_of_start(*ports, side, data)
-        return protocol is not None and columns_of(protocol) is not None
-
-    def _is_expected(self, key: bytes) -> bool:
-        """Return whether a protocol with columns is expected on the ports of a connection, by its client's flow."""
-        ports = int.from_bytes(key[-4:-2], "big"), int.from_bytes(key[-2:], "big")
-        expected = self._connections.expected_on(*ports)
-        return bool(expected) and columns_of(expected[0]) is not None
-
     def _note(self, connection: Connection, text: str) -> None:
         note = note_text(connection, text, has_number=self._flows.counts_connections)
-        self._notes.append((self._numbers.next, note))
-
-    # -- a batch -----------------------------------------------------------------------------------------------------
-
-    @property
-    def _is_full(self) -> bool:
-        return len(self._output.records) >= limits.BATCH_RECORDS_MAX or self._expanded_bytes > limits.BATCH_BYTES_MAX
-
-    def _batch(self, before: int = NEVER) -> Batch:
-        """Return the batch of records with smaller numbers, each with its final one; report notes in their order."""
-        output, self._output = (self._output, PendingOutput([], [])) if before == NEVER else self._output.cut(before)
-        notes = sorted(self._notes, key=itemgetter(0))
-        self._notes = [note for note in notes if note[0] >= before]
-        for _, text in notes[: len(notes) - len(self._notes)]:
-            self._tell(text)
-        self._expanded_bytes = 0
-        return batch_of(output, self._numbers)
-
-
-def _ports_of(key: bytes) -> tuple[int, int]:
-    """Return the ports of sender and receiver in the key of a flow."""
-    return int.from_bytes(key[-4:-2], "big"), int.from_bytes(key[-2:], "big")
+        self._pending.note(note)
 
 
 def _ignore(text: str) -> None:
     """For notes that nobody wants."""
-
-
-def _are_in_order(items: Sequence[Item]) -> bool:
-    """Return whether the bytes of a connection that a packet gave are in order, those of the client first."""
-    if not all(isinstance(item, Data) and item.connection is items[0].connection for item in items):
-        return False
-    return all(
-        one.packet < other.packet and (one.side == other.side or one.side == "client") for one, other in pairwise(items)
-    )

@@ -13,11 +13,12 @@ from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.plain_reading import read_plain_segments
 from wiretool.bulk.steady_watches import SteadyWatches
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
-from wiretool.capture.items import Connection, Item
-from wiretool.codec.columns import Flags, Integers, begins_of
+from wiretool.capture.items import Connection, Finding, Item
+from wiretool.codec.columns import Integers, begins_of
+from wiretool.ended_watch import finding_record
 
-#: Rows of a round below which each is read by itself: arrays would cost more.
-ROWS_MIN = 32
+#: Rows of a round below which each is read by itself, if they have fewer bytes: arrays would cost more.
+ROWS_MIN, ROWS_BYTES_MIN = 64, 16_384
 
 
 class Rounds:
@@ -121,7 +122,7 @@ class _Reading:
 
     def _read_rows(self, rows: Integers) -> bool:
         """Read the rows of a stretch, which are by connection and flow; return whether all were read."""
-        if len(rows) < ROWS_MIN:
+        if len(rows) < ROWS_MIN and self._deferred.table.lengths[rows].sum() < ROWS_BYTES_MIN:
             return self._read_singly(rows)
         owner_of = self._deferred.owner[rows]
         parts = []
@@ -139,8 +140,9 @@ class _Reading:
         deferred = self._deferred
         watch = self._rounds.watch_of(deferred.connection(owner))
         if isinstance(watch, BulkWatch) and watch.is_foreign:
-            self._pass_foreign(watch, rows)
-            return _NONE
+            rows = self._pass_foreign(watch, rows)
+            if not len(rows):
+                return rows
         is_server = deferred.is_server[rows]
         lengths = deferred.table.lengths[rows]
         sizes = [int(lengths[~is_server].sum()), int(lengths[is_server].sum())]
@@ -161,28 +163,52 @@ class _Reading:
             return None
         return np.delete(rows, done)
 
-    def _pass_foreign(self, watch: BulkWatch, rows: Integers) -> None:
-        """Count bytes of a protocol that is not read."""
-        deferred = self._deferred
-        for mine in np.split(rows, begins_of(deferred.is_server[rows])[1:]):
-            first, last = deferred.item(int(mine[0])), int(mine[-1])
-            table = deferred.table
+    def _pass_foreign(self, watch: BulkWatch, rows: Integers) -> Integers:
+        """Count bytes of a protocol that is not read; return the findings, which are left."""
+        deferred, table = self._deferred, self._deferred.table
+        are_findings = deferred.are_findings(rows)
+        bytes_of = rows[~are_findings]
+        for mine in np.split(bytes_of, begins_of(deferred.is_server[bytes_of])[1:]) if len(bytes_of) else ():
+            first, last = deferred.data(int(mine[0])), int(mine[-1])
             size = int(table.lengths[mine].sum())
             watch.pass_foreign(first, size, int(table.numbers[last]), int(table.times[last]))
-        deferred.note_read(rows)
+        deferred.note_read(bytes_of)
+        return rows[are_findings]
 
     def _read_together(self, rows: Integers) -> bool:
-        deferred = self._deferred
-        owners = np.unique(deferred.owner[rows])
-        plain = deferred.segments(rows, owners)._replace(shared=self._shared)
+        deferred, owner_of = self._deferred, self._deferred.owner[rows]
+        are_findings = deferred.are_findings(rows)
+        owners = np.unique(owner_of[~are_findings])
+        plain = deferred.segments(rows[~are_findings], owners)._replace(shared=self._shared)
         where = self._steady, self._rounds.watch_of, self._rounds.numbers, self._rounds.pace, self._output
         read = read_plain_segments(plain, *where, is_least=self._is_least)
         if read.is_much:
             return False
-        is_row_read: Flags = read.are_read[np.searchsorted(owners, deferred.owner[rows])]
+        is_row_read = ~np.isin(owner_of, owners[~read.are_read])
         left = rows[~is_row_read]
-        deferred.note_read(rows[is_row_read])
-        return not len(left) or self._read_singly(left)
+        deferred.note_read(rows[is_row_read & ~are_findings])
+        if len(left) and not self._read_singly(left):
+            return False
+        return self._take_findings(rows[is_row_read & are_findings])
+
+    def _take_findings(self, rows: Integers) -> bool:
+        """Read findings of connections that are in step; return whether all were read.
+
+        Nothing else is emitted at their packets.
+        """
+        deferred, numbers = self._deferred, self._rounds.numbers
+        count = 0
+        for row in rows.tolist():
+            item = deferred.item(row)
+            assert isinstance(item, Finding), "all others were read"
+            account = self._steady.account(item.connection) or self._rounds.watch_of(item.connection).account
+            numbers.at_packet(int(deferred.emitted_at[row]))
+            self._output.records.append(finding_record(item, account, numbers.take()))
+            count += 1
+            if self._is_full:
+                break
+        deferred.note_read(rows[:count])
+        return count == len(rows)
 
     def _read_singly(self, rows: Integers) -> bool:
         """Read rows of some connections, each by itself; return whether all were read."""
@@ -199,6 +225,3 @@ class _Reading:
                 break
         deferred.note_read(order[:count])
         return count == len(order)
-
-
-_NONE = np.zeros(0, np.int64)

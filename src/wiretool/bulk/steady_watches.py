@@ -1,19 +1,18 @@
 """The state of many watches as arrays, while each side of their connections goes on with whole frames in order."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from wiretool import limits
 from wiretool.batches.batch import Ends
+from wiretool.bulk.frame_groups import FrameGroups
+from wiretool.bulk.held_bytes import NO_MARKS, HeldBytes, Marks
 from wiretool.bulk.lent_watch import Unfinished
 from wiretool.bulk.placing import PlacedFrames
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.items import Connection
 from wiretool.capture.steady_flows import flows_of
-from wiretool.codec.columns import Flags, Integers, begins_of
-from wiretool.codec.framing import Mark
+from wiretool.codec.columns import Flags, Integers
 from wiretool.ledger import ConnectionAccount
 from wiretool.protocols.base.columns import NewFrames, OpeningReader, ProtocolColumns, SteadyReader
 from wiretool.protocols.base.conversation import Conversation
@@ -25,30 +24,6 @@ _WATCH = np.dtype([(name, np.int64) for name in ("reader", "latest", *_COUNTS)])
 #: held, or comes, is the first of a frame.
 _FLOW = np.dtype([("offset", np.int64), ("need", np.int64), ("held", np.int64), ("is_in_step", np.bool_)])
 _ABSENT = -1
-#: Groups of frames that are kept, at least, before the oldest are forgotten.
-_GROUPS_MAX = 1 << 16
-#: Parts in which these are looked through one by one.
-_GROUP_PARTS_MAX = 16
-
-
-class Marks(NamedTuple):
-    """Bytes up to `ends` of each flow came with a packet."""
-
-    flows: Integers
-    ends: Integers
-    packets: Integers
-    times: Integers
-
-    def take(self, rows: Any) -> "Marks":
-        """Return some of them."""
-        return Marks(*(column[rows] for column in self))
-
-    def joined(self, others: "Marks") -> "Marks":
-        """Return these, then others."""
-        return Marks(*(np.concatenate(pair) for pair in zip(self, others, strict=True)))
-
-
-NO_MARKS = Marks(*(np.zeros(0, np.int64) for _ in range(4)))
 #: Makes the watch of a connection with an account and a conversation.
 WatchFor = Callable[[Connection, ConnectionAccount, Conversation], BulkWatch]
 
@@ -72,22 +47,21 @@ class SteadyWatches:
         self._readers: list[SteadyReader] = []
         self._of_slot = np.zeros(0, _WATCH)
         self._of_flow = np.zeros(0, _FLOW)
-        #: By flow, the bytes that are held; and when they came.
-        self._rests: dict[int, bytes] = {}
-        self._marks = NO_MARKS
-        #: Rows are the slot, first record and packet of frames that were emitted together; and how many there are.
-        self._groups: list[Integers] = []
-        self._group_count = 0
-        self._groups_max = _GROUPS_MAX
+        self._held = HeldBytes()
+        self._groups = FrameGroups()
 
     @property
     def cost(self) -> int:
         """Return the memory that unfinished frames take, in bytes."""
-        return int(self._of_flow["held"].sum()) + limits.UNFINISHED_SEGMENT_BYTES * len(self._marks.flows)
+        return int(self._of_flow["held"].sum()) + self._held.marks_cost
 
     def has(self, connection: Connection) -> bool:
         """Return whether the state of the watch over a connection is here."""
         return connection in self._slot_of
+
+    def account(self, connection: Connection) -> ConnectionAccount | None:
+        """Return the account of a connection, None if it is not here; what is counted here is not in it yet."""
+        return self._accounts[self._slot_of[connection]] if self.has(connection) else None
 
     def slots_of(self, connections: Iterable[Connection]) -> Integers:
         """Return the slots of connections, -1 of those that are not here."""
@@ -127,6 +101,7 @@ class SteadyWatches:
     def take_over(self, watches: Sequence[BulkWatch], columns: Sequence[ProtocolColumns]) -> Integers:
         """Own the state of these watches from now on, read by these columns; return their slots."""
         places = self._reserve(len(watches))
+        rests: dict[int, bytes] = {}
         marks: list[tuple[int, int, int, int]] = []
         by_slot: list[tuple[int, ...]] = []
         by_flow: list[tuple[int, int, int, bool]] = []
@@ -138,14 +113,14 @@ class SteadyWatches:
             for flow, (offset, need, rest, early, is_in_step) in enumerate(sides, 2 * slot):
                 by_flow.append((offset, need, len(rest), is_in_step))
                 if rest:
-                    self._rests[flow] = rest
+                    rests[flow] = rest
                     marks += [(flow, *mark) for mark in early]
             self._watches[slot] = watch
             self._note(slot, watch.connection, watch.account)
         self._of_slot[places] = by_slot
         self._of_flow[flows_of(places)] = by_flow
-        if marks:
-            self._marks = self._marks.joined(Marks(*np.array(marks, np.int64).T))
+        if rests:
+            self._held.add(rests, Marks(*np.array(marks, np.int64).reshape(-1, 4).T))
         return places
 
     def open(
@@ -194,16 +169,16 @@ class SteadyWatches:
         if not len(slots):
             return
         self.update_accounts()
-        groups = self._take_groups(slots)
+        groups = self._groups.take(slots, len(self._of_slot))
         conversations: dict[int, Conversation] = {}
         for index, reader in enumerate(self._readers):
             mine = slots[self._of_slot["reader"][slots] == index]
             conversations.update(zip(mine.tolist(), reader.release(mine), strict=True))
         flows = flows_of(slots)
-        marks = self._take_marks(flows)
+        held = self._held.take(flows, len(self._of_flow))
         states = zip(flows.tolist(), self._of_flow[flows].tolist(), strict=True)
         sides = [
-            Unfinished(offset, need, self._rests.pop(flow, b""), marks.get(flow, []), is_in_step)
+            Unfinished(offset, need, *held.get(flow, (b"", [])), is_in_step)
             for flow, (offset, need, _, is_in_step) in states
         ]
         rows = zip(slots.tolist(), self._of_slot[slots].tolist(), strict=True)
@@ -228,7 +203,7 @@ class SteadyWatches:
             return is_closed
         reader_of, _ = self.readers(slots)
         self._count(slots)
-        self._split_groups(slots)
+        self._groups.drop(slots, len(self._of_slot))
         for index, reader in enumerate(self._readers):
             reader.forget(slots[reader_of == index])
         for slot in slots.tolist():
@@ -261,17 +236,11 @@ class SteadyWatches:
     def held(self, flows: Integers) -> tuple[Integers, Marks]:
         """Return the number of bytes held of each flow, and when they came; there the flows are places in `flows`."""
         sizes = self._of_flow["held"][flows]
-        if not sizes.any():
-            return sizes, self._marks.take(slice(0))
-        places = np.full(len(self._of_flow), -1)
-        places[flows] = np.arange(len(flows))
-        place = places[self._marks.flows]
-        is_mine = place >= 0
-        return sizes, self._marks._replace(flows=place).take(is_mine)
+        return sizes, self._held.marks(flows, len(self._of_flow)) if sizes.any() else NO_MARKS
 
     def rest(self, flow: int) -> bytes:
         """Return the bytes held of a flow with some."""
-        return self._rests[flow]
+        return self._held.rest(flow)
 
     def offsets(self, flows: Integers) -> Integers:
         """Return the offset of the first byte of each flow that is held, or comes."""
@@ -296,25 +265,11 @@ class SteadyWatches:
         state["offset"][flows], state["need"][flows] = offsets, needs
         held = flows[state["held"][flows] > 0]
         if len(held):
-            self._take_marks(held)
-            for flow in held.tolist():
-                del self._rests[flow]
+            self._held.take(held, len(self._of_flow))
             state["held"][held] = 0
         if rests:
-            self._rests.update(rests)
             state["held"][list(rests)] = [len(rest) for rest in rests.values()]
-            self._marks = self._marks.joined(marks)
-
-    def _take_marks(self, flows: Integers) -> dict[int, list[Mark]]:
-        """Return the marks of flows, which are dropped."""
-        is_mine = np.zeros(len(self._of_flow), np.bool_)
-        is_mine[flows] = True
-        is_mine = is_mine[self._marks.flows]
-        out: dict[int, list[Mark]] = {}
-        for flow, *mark in zip(*(column.tolist() for column in self._marks.take(is_mine)), strict=True):
-            out.setdefault(flow, []).append(Mark(*mark))
-        self._marks = self._marks.take(~is_mine)
-        return out
+            self._held.add(rests, marks)
 
     # -- frames ----------------------------------------------------------------------------------------------------
 
@@ -327,12 +282,8 @@ class SteadyWatches:
         self._of_slot["frame_bytes"][mine] += np.bincount(placed.owner, sizes, count).astype(np.int64)[is_read]
         np.maximum.at(self._of_slot["latest"], slots[placed.owner[is_mine]], placed.first[is_mine])
         firsts = placed.stretches[is_mine[placed.stretches]]
-        self._groups.append(
-            np.stack((slots[placed.owner[firsts]], placed.frames.numbers[firsts], placed.first[firsts]))
-        )
-        self._group_count += self._groups[-1].shape[1]
-        if self._group_count > self._groups_max:
-            self._forget_groups()
+        columns = slots[placed.owner[firsts]], placed.frames.numbers[firsts], placed.first[firsts]
+        self._groups.add(*columns, len(self._of_slot))
 
     def update_accounts(self) -> None:
         """Add to the accounts of connections what was counted here."""
@@ -350,48 +301,3 @@ class SteadyWatches:
             account.frame_bytes += frame_bytes
         for name in _COUNTS:
             state[name][slots] = 0
-
-    def _forget_groups(self) -> None:
-        """Keep those groups of each connection that count: the last ones. No array of all of them is made."""
-        later = np.zeros(len(self._of_slot), np.int64)
-        for at in range(len(self._groups) - 1, -1, -1):
-            each = self._groups[at]
-            order = np.argsort(each[0], kind="stable")
-            order = order[each[0, order] != _ABSENT]
-            slots = each[0, order]
-            begins = begins_of(slots)
-            counts = np.diff(begins, append=len(slots))
-            rank = np.repeat(begins + counts, counts) - np.arange(len(slots)) + later[slots]
-            later[slots[begins]] += counts
-            self._groups[at] = each[:, np.sort(order[rank <= limits.REMEMBERED_STRETCHES_MAX])]
-        self._groups = [each for each in self._groups if each.shape[1]]
-        self._group_count = sum(each.shape[1] for each in self._groups)
-        self._groups_max = max(_GROUPS_MAX, self._group_count * 3 // 2)
-
-    def _take_groups(self, slots: Integers) -> dict[int, tuple[Sequence[int], Sequence[int]]]:
-        """Return numbers and packets of the groups of connections with some, which are dropped."""
-        found = self._split_groups(slots)
-        if not found.shape[1]:
-            return {}
-        found = found[:, np.argsort(found[0], kind="stable")]
-        firsts = begins_of(found[0])
-        of, numbers, packets = found[0, firsts].tolist(), found[1].tolist(), found[2].tolist()
-        bounds = zip(of, firsts.tolist(), np.append(firsts[1:], len(numbers)).tolist(), strict=True)
-        return {slot: (numbers[first:stop], packets[first:stop]) for slot, first, stop in bounds}
-
-    def _split_groups(self, slots: Integers) -> Integers:
-        """Return the groups of connections, which are dropped."""
-        is_asked = np.zeros(len(self._of_slot) + 1, np.bool_)
-        is_asked[slots] = True  # the last one is that of absent slots
-        if len(self._groups) > _GROUP_PARTS_MAX and self._group_count <= _GROUPS_MAX:
-            self._groups = [np.concatenate(self._groups, 1)]
-        found = [_NO_GROUPS]
-        for each in self._groups:
-            rows = np.flatnonzero(is_asked[each[0]])
-            if len(rows):
-                found.append(each[:, rows])
-                each[0, rows] = _ABSENT
-        return np.concatenate(found, 1)
-
-
-_NO_GROUPS = np.zeros((3, 0), np.int64)

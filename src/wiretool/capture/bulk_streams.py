@@ -18,6 +18,7 @@ from wiretool.capture.flows import Flow
 from wiretool.capture.handshakes import IsStart, is_never_start
 from wiretool.capture.items import Connection, Data, Finding, Item, Side
 from wiretool.capture.layers import Segment
+from wiretool.capture.lent_streams import LentStreams
 from wiretool.capture.middle_starts import IsExpected, is_never_expected
 from wiretool.capture.new_connections import NewConnections
 from wiretool.capture.plain_runs import PlainSegments
@@ -26,10 +27,8 @@ from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import NO_RUN, RUN_SEGMENTS_MIN, Run, SideRun
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.steady_flows import SteadyFlows
-from wiretool.capture.streams import Streams
-from wiretool.codec.columns import Flags, Integers
+from wiretool.codec.columns import NO_INTEGERS, Flags, Integers
 
-_NONE = np.zeros(0, np.int64)
 #: Segments of a connection in one table below which each of them is fed: its runs would be too short.
 GROUP_SEGMENTS_MIN = 2 * RUN_SEGMENTS_MIN
 #: A row that no table has.
@@ -125,7 +124,7 @@ class BulkStreams:
 
     def __init__(
         self,
-        streams: Streams,
+        streams: LentStreams,
         recent: RecentRuns,
         is_start: IsStart = is_never_start,
         is_expected: IsExpected = is_never_expected,
@@ -152,8 +151,6 @@ class BulkStreams:
         self._turns: _Turns | None = None
         #: The row before which to pause; whoever reads sets it, to one that was not come to yet.
         self.pause = NEVER
-        #: Whether what was given last is of a connection with so few segments in the table that each of them is fed.
-        self.is_alone = False
         #: Whether every segment is fed, however many there are of a connection: of few in all, arrays cost more.
         self.feeds_each = False
 
@@ -193,7 +190,6 @@ class BulkStreams:
             if scan is not None:
                 scan.open_before(row)
             group, segment = turns.take(row)
-            self.is_alone = group is None
             if group is not None:
                 yield from self._passed(table, group, row)
                 group.at += 1
@@ -244,7 +240,6 @@ class BulkStreams:
     def _feed_half_started(self, table: SegmentTable, scan: PlainSegmentScan, row: int) -> Iterator[Fed]:
         """Feed the segments before a row of connections that have begun, of which not both flows have started."""
         for before, later in scan.leave_half_started(row):
-            self.is_alone = False
             for each in before.tolist():
                 yield Fed(each, self._feed(each, table.segment(each)))
             if len(later):
@@ -281,7 +276,7 @@ class BulkStreams:
 
     def _groups(self, table: SegmentTable) -> tuple[list[ConnectionRows], Integers, PlainSegmentScan | None]:
         """Return the groups of a table, the group of each row, and the scan for connections without irregular rows."""
-        scan, long = None, _NONE
+        scan, long = None, NO_INTEGERS
         if not self.feeds_each and has_room(table, self._streams):
             scan = PlainSegmentScan(table, self._streams, self._steady, self._is_start, self._is_expected)
             self._release(scan.leave_odd())
@@ -322,6 +317,7 @@ class BulkStreams:
             return group.at
         flows = [self._streams.open_flow(way.key) for way in group.ways]
         if not any(flow is not None and flow.is_plain and flow.connection.is_understood for flow in flows):
+            group.fed_to = group.at + RUN_SEGMENTS_MIN
             return group.at
         stop = min(len(group.rows), *map(partial(stop_on, table, group), group.ways, flows))
         if stop in (group.at, len(group.rows)) or stop - group.at >= RUN_SEGMENTS_MIN:

@@ -3,8 +3,9 @@
 from struct import Struct
 
 from wiretool.capture.flows import Flow, Shared
-from wiretool.capture.items import Connection, Side
+from wiretool.capture.items import Connection
 from wiretool.capture.pieces import Ranges
+from wiretool.codec.message import SIDES
 
 #: Of a flow that has ended: whether it was started, `seq`, `offset`, and the number of its SYN or `NO_SYN`; each with
 #: its format, little-endian.
@@ -13,7 +14,6 @@ _FLOW = Struct("<" + "".join(form for _, form in PACKED))
 NO_SYN = -1
 #: Bytes of both.
 PACKED_BYTES = 2 * _FLOW.size
-_SIDES: tuple[Side, Side] = ("client", "server")
 
 
 class EndedFlows:
@@ -48,7 +48,7 @@ class EndedFlows:
         return client if key == self._key else server
 
     def _unpacked(self, at: int, key: bytes, shared: Shared) -> Flow:
-        flow = Flow(key, self.connection, _SIDES[at], shared)
+        flow = Flow(key, self.connection, SIDES[at], shared)
         flow.is_started, flow.seq, flow.offset, isn = _FLOW.unpack_from(self._packed, at * _FLOW.size)
         flow.isn = None if isn == NO_SYN else isn
         flow.is_ended = True

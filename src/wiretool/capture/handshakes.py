@@ -7,8 +7,8 @@ import numpy as np
 from wiretool.capture.ended import way_back
 from wiretool.capture.items import Connection, Side
 from wiretool.capture.layers import ACK, FIN, RST, SYN
+from wiretool.capture.lent_streams import LentStreams
 from wiretool.capture.segments import SegmentTable
-from wiretool.capture.streams import Streams
 from wiretool.codec.columns import Integers, begins_of
 
 _FLAGS = SYN | ACK | FIN | RST
@@ -25,7 +25,7 @@ class Handshakes:
     """The handshakes of a table."""
 
     def __init__(
-        self, table: SegmentTable, streams: Streams, steady_of: Integers, pair_of: Integers, is_start: IsStart
+        self, table: SegmentTable, streams: LentStreams, steady_of: Integers, pair_of: Integers, is_start: IsStart
     ) -> None:
         """`steady_of` has for each key the index of its steady flow, below 0 for none.
 

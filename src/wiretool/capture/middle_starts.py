@@ -7,8 +7,8 @@ import numpy as np
 from wiretool.capture.ended import way_back
 from wiretool.capture.flows import START_SEGMENTS, WINDOW_BYTES_MAX
 from wiretool.capture.layers import ACK
+from wiretool.capture.lent_streams import LentStreams
 from wiretool.capture.segments import SegmentTable
-from wiretool.capture.streams import Streams
 from wiretool.codec.columns import Flags, Integers, begins_of
 from wiretool.limits import FLOWS_BYTES_MAX
 
@@ -34,7 +34,7 @@ class MiddleStarts:
     def __init__(
         self,
         table: SegmentTable,
-        streams: Streams,
+        streams: LentStreams,
         steady_of: Integers,
         pair_of_key: Integers,
         is_expected: IsExpected,

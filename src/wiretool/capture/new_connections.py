@@ -11,11 +11,11 @@ import numpy as np
 from wiretool.capture.handshakes import Handshakes
 from wiretool.capture.items import Connection
 from wiretool.capture.layers import ACK, SYN
+from wiretool.capture.lent_streams import LentStreams
 from wiretool.capture.middle_starts import NEVER_ROW, MiddleStarts
 from wiretool.capture.plain_runs import Fins, PlainSegments
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.steady_flows import SteadyFlows, ended_in_order
-from wiretool.capture.streams import Streams
 from wiretool.codec.columns import Flags, Integers, begins_of
 
 
@@ -41,7 +41,7 @@ class NewConnectionScan:
     def __init__(
         self,
         table: SegmentTable,
-        streams: Streams,
+        streams: LentStreams,
         pair_of: Integers,
         handshakes: Handshakes,
         middle: MiddleStarts,

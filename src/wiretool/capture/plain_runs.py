@@ -10,8 +10,7 @@ from wiretool.capture.items import Connection, End, Side
 from wiretool.capture.runs import NO_RUN, Run, SideRun
 from wiretool.capture.segments import SegmentTable
 from wiretool.codec.columns import Flags, Integers, begins_of, items_of
-
-_SIDES: tuple[Side, Side] = ("client", "server")
+from wiretool.codec.message import SIDES
 
 
 class Fins(NamedTuple):
@@ -27,7 +26,7 @@ class Fins(NamedTuple):
         rows = self.rows[mine]
         columns = self.owner[mine], self.is_server[mine], table.times[rows], table.numbers[rows]
         values = zip(*(column.tolist() for column in columns), strict=True)
-        return [End(connections[index], _SIDES[side], "fin", *when) for index, side, *when in values]
+        return [End(connections[index], SIDES[side], "fin", *when) for index, side, *when in values]
 
 
 class ClosedConnections(NamedTuple):

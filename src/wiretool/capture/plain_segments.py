@@ -10,12 +10,12 @@ from wiretool.capture.ended import way_back
 from wiretool.capture.flows import Flow, distance
 from wiretool.capture.handshakes import Handshakes, IsStart
 from wiretool.capture.items import Connection, End
+from wiretool.capture.lent_streams import LentStreams
 from wiretool.capture.middle_starts import IsExpected, MiddleStarts, is_never_expected
 from wiretool.capture.new_connections import NewConnections, NewConnectionScan
 from wiretool.capture.plain_runs import ClosedConnections, Fins, PlainSegments
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.steady_flows import SteadyFlows
-from wiretool.capture.streams import Streams
 from wiretool.codec.columns import Flags, Integers, begins_of
 
 #: Flags of a segment that does more than carry bytes: all but PSH and those of congestion.
@@ -30,7 +30,7 @@ class PlainSegmentScan:
     def __init__(
         self,
         table: SegmentTable,
-        streams: Streams,
+        streams: LentStreams,
         steady: SteadyFlows,
         is_start: IsStart,
         is_expected: IsExpected = is_never_expected,
@@ -263,7 +263,7 @@ class PlainSegmentScan:
         self._steady.pass_by(flows, table.lengths[rows], table.acks[rows])
 
 
-def has_room(table: SegmentTable, streams: Streams) -> bool:
+def has_room(table: SegmentTable, streams: LentStreams) -> bool:
     """Return whether no connection has to be closed for those that begin in a table: at most one for each new key."""
     keys, room = table.keys, streams.room
     return len(keys) <= room or sum(streams.open_flow(key) is None for key in keys) <= room
@@ -283,7 +283,7 @@ def pairs_of(keys: Sequence[bytes], steady_of: Integers, size: int) -> Integers:
     return pairs
 
 
-def _take_over_open(table: SegmentTable, streams: Streams, steady: SteadyFlows) -> Integers:
+def _take_over_open(table: SegmentTable, streams: LentStreams, steady: SteadyFlows) -> Integers:
     """Have the connections of a table taken over that may go on with plain segments; return the flows of its keys."""
     steady_of, found = steady.find(table.keys), dict[Connection, Flow]()
     for index in np.flatnonzero(steady_of < 0).tolist():

@@ -13,8 +13,8 @@ from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.runs import Run, SideRun
 from wiretool.capture.segments import SegmentTable
 from wiretool.codec.columns import Integers
+from wiretool.codec.message import SIDES
 
-_SIDES: tuple[Side, Side] = ("client", "server")
 #: What tables before the last one may hold beside payloads that count, before items are made of the sparsest.
 IDLE_BYTES_MAX = 8 * 1024 * 1024
 #: What a table takes for each row beside its data.
@@ -286,7 +286,7 @@ class RecentRuns:
         if isinstance(entry, Data):
             yield entry.side, entry.offset + len(entry.data) - self.bytes_max
             return
-        for side in _SIDES:
+        for side in SIDES:
             own = entry.run.side(side)
             if own.size:
                 yield side, own.offset + own.size - self.bytes_max

@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from wiretool.capture.items import Connection, Data, Side
 from wiretool.capture.segments import SegmentTable
-from wiretool.codec.columns import Integers
+from wiretool.codec.columns import NO_INTEGERS, Integers
 
 #: Segments of a connection in one table below which all of them are fed: arrays would cost more.
 RUN_SEGMENTS_MIN = 8
@@ -21,10 +19,8 @@ class SideRun(NamedTuple):
     size: int
 
 
-_NONE = np.zeros(0, np.int64)
 #: Nothing.
-NO_RUN = SideRun(_NONE, 0, 0)
-SIDES: tuple[Side, Side] = ("client", "server")
+NO_RUN = SideRun(NO_INTEGERS, 0, 0)
 
 
 class Run(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from wiretool.capture.packets import Packet
 from wiretool.capture.pcap import Variant, check_claim, read_head, read_records
 from wiretool.capture.source import Source
-from wiretool.codec.columns import Integers, gathered
+from wiretool.codec.columns import NO_INTEGERS, Integers, gathered
 from wiretool.codec.hops import Prefix, hop
 from wiretool.errors import CaptureError
 
@@ -25,7 +25,6 @@ GUESS_BYTES, GUESS_TRIES = 32 * 1024, 8
 LIKELY_BYTES_MAX = 256 * 1024
 #: Records of so many bytes and more are so few that one after another takes less than to guess where they begin.
 LONG_BYTES = 2048
-_NONE = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +139,7 @@ def _hop(source: Source, variant: Variant, reach: int, *, is_guessed: bool) -> I
     data, at, header_bytes = source.buffer, source.at, variant.record.size
     prefix = Prefix(header_bytes, CAPTURED_AT, header_bytes, 0, ANY_LENGTH, variant.order)
     for end in sorted({min(at + reach, len(data)), len(data)}):
-        hops = hop(data, at, end, prefix, _guesses(data, at, end, variant) if is_guessed else _NONE)
+        hops = hop(data, at, end, prefix, _guesses(data, at, end, variant) if is_guessed else NO_INTEGERS)
         if len(hops.starts):
             break
     starts, source.at = hops.starts, hops.end

@@ -18,6 +18,7 @@ from wiretool.codec.types import Bool, Int, RestBytes, SizedBytes, Text16, Uuid
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]
+NO_INTEGERS: Integers = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +158,6 @@ def begins_of(values: NDArray[Any]) -> Integers:
     """Where each stretch of equal values begins."""
     behind = np.flatnonzero(values[1:] != values[:-1]) + 1
     return np.concatenate(([0], behind)) if len(values) else behind
-
-
-def windows(view: Bytes, size: int) -> NDArray[Any]:
-    """Row i is `view[i : i + size]`: index it with offsets to gather that many bytes from each of them."""
-    return np.lib.stride_tricks.sliding_window_view(view, size)
 
 
 def overlaid(data: bytes | Bytes, dtype: np.dtype[Any]) -> NDArray[Any]:

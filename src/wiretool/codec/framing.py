@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from wiretool import limits
 from wiretool.codec.message import Side
-from wiretool.codec.resync import OPEN_FRAME_BYTES, WINDOW_BYTES, Framing, Work, chain_at_front, find_frame
+from wiretool.codec.resync import OPEN_FRAME_BYTES, WINDOW_BYTES, Framing, Work, find_frame
 from wiretool.errors import DecodeError
 
 #: Trust in the first frame behind a hole, or at a beginning that was not captured, at which nothing more is awaited.
@@ -94,16 +94,6 @@ class Splitter:
     def begin_in_step(self) -> None:
         """Take the first byte, before it comes, for the first of a frame: a search would find it there."""
         self.is_searching = self._at_start = False
-
-    def begins_in_step(self, data: bytes) -> bool:
-        """Return whether the first bytes of the flow are frames that a search finds at once; then begin in step."""
-        if not self._at_start or self._held:
-            return False
-        chain = chain_at_front(self._framing, self._side, data, SURE_AT_START)
-        if chain is None or not chain.is_read_to_end:
-            return False
-        self.begin_in_step()
-        return True
 
     def count_again(self) -> None:
         """Count again the bytes that wait; ValueError where it is not known when each of them came."""

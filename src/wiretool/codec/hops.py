@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wiretool.codec.columns import Flags, Integers, overlaid
+from wiretool.codec.columns import NO_INTEGERS, Flags, Integers, overlaid
 
 #: Blocks that are walked through side by side; fewer are faster one after another. The same for ranges.
 ABREAST_MIN = 16
@@ -28,7 +28,7 @@ class Prefix:
     length_max: int
     #: Of its bytes.
     order: str = ">"
-    #: The place and value of a byte that every header has; it may be after `header_bytes`.
+    #: The place and value of a byte that every header has, for `find_boundaries`; it may be after `header_bytes`.
     magic: tuple[int, int] | None = None
 
 
@@ -49,23 +49,6 @@ def hop(data: bytes, start: int, end: int, prefix: Prefix, guesses: Integers) ->
 
     `guesses` are places where one is likely to begin, ascending: where packets begin. A wrong one only costs time.
     """
-    found = _find_frames(data, start, end, prefix, guesses)
-    if prefix.magic is None or found.is_broken:
-        return found
-    begins = np.append(found.starts, found.end)
-    return found._replace(is_broken=bool(_has_other_magic(data, begins, end, prefix.magic).any()))
-
-
-def _has_other_magic(data: bytes, begins: Integers, ends: Integers | int, magic: tuple[int, int]) -> Flags:
-    """Return which frames have another byte in the place of the magic one, if it is before `ends`."""
-    at = begins + magic[0]
-    is_there = at < ends
-    has_other = is_there.copy()
-    has_other[is_there] = np.frombuffer(data, np.uint8)[at[is_there]] != magic[1]
-    return has_other
-
-
-def _find_frames(data: bytes, start: int, end: int, prefix: Prefix, guesses: Integers) -> Hops:
     guesses = guesses[(guesses > start) & (guesses < end)]
     if len(guesses) + 1 < ABREAST_MIN:
         return _walk(data, start, end, prefix)
@@ -76,6 +59,15 @@ def _find_frames(data: bytes, start: int, end: int, prefix: Prefix, guesses: Int
             return _walk(data, start, end, prefix)
     starts, block_of, finals = _abreast(data, end, prefix, blocks)
     return _chained(data, end, prefix, blocks, starts, block_of, finals)
+
+
+def _has_other_magic(data: bytes, begins: Integers, ends: Integers | int, magic: tuple[int, int]) -> Flags:
+    """Return which frames have another byte in the place of the magic one, if it is before `ends`."""
+    at = begins + magic[0]
+    is_there = at < ends
+    has_other = is_there.copy()
+    has_other[is_there] = np.frombuffer(data, np.uint8)[at[is_there]] != magic[1]
+    return has_other
 
 
 def _walk(data: bytes, at: int, end: int, prefix: Prefix, stops: set[int] | None = None) -> Hops:
@@ -149,7 +141,7 @@ def _chained(
         is_true[block : last + 1] = True
         at = int(finals[last])
         if index == len(broken):
-            walk = Hops(_NONE, at, 0)
+            walk = Hops(NO_INTEGERS, at, 0)
             break
         if stops is None:
             stops = set(blocks[:-1].tolist())
@@ -189,8 +181,8 @@ def find_boundaries(
 ) -> FrameBoundaries:
     """Find the frames of each `data[begins[i] : stops[i]]`; the first one starts at its first byte.
 
-    The ranges are adjacent. Each has one of the prefixes, which differ only in the greatest length. `guesses` are
-    likely starts of frames, ascending.
+    The ranges ascend. Each has one of the prefixes, which differ only in the greatest length. `guesses` are likely
+    starts of frames, ascending.
     """
     found = walk_ranges(data, begins, stops, PrefixedHeaders(prefixes, prefix_of, guesses))
     magic = prefixes[0].magic
@@ -202,7 +194,7 @@ def find_boundaries(
 
 
 class Headers(ABC):
-    """Headers of frames in adjacent ranges of bytes, with the length of each frame."""
+    """Headers of frames in ranges of bytes, with the length of each frame."""
 
     @abstractmethod
     def ends(self, data: bytes, starts: Integers, stops: Integers, ranges: Integers) -> Integers:
@@ -237,7 +229,7 @@ class PrefixedHeaders(Headers):
 
     def walk(self, data: bytes, start: int, stop: int, index: int) -> Hops:
         first, last = np.searchsorted(self._guesses, (start, stop)).tolist()
-        return _find_frames(data, start, stop, self._prefixes[self._prefix_of[index]], self._guesses[first:last])
+        return hop(data, start, stop, self._prefixes[self._prefix_of[index]], self._guesses[first:last])
 
 
 def walk_ranges(data: bytes, begins: Integers, stops: Integers, headers: Headers) -> FrameBoundaries:
@@ -259,7 +251,7 @@ def _finish_ranges(
 ) -> FrameBoundaries:
     """Walk the rest of each range; `steps` has the frames of all ranges so far."""
     count = len(at)
-    found = np.bincount(np.concatenate([_NONE, *(active for active, _ in steps)]), minlength=count)
+    found = np.bincount(np.concatenate([NO_INTEGERS, *(active for active, _ in steps)]), minlength=count)
     needs, is_broken, rest = np.zeros(count, np.int64), np.zeros(count, np.bool_), dict[int, Integers]()
     for index in np.flatnonzero(at < stops).tolist():
         found_in = headers.walk(data, int(at[index]), int(stops[index]), index)
@@ -277,6 +269,3 @@ def _finish_ranges(
         begin = int(first[index] + found[index])
         out[begin : begin + len(starts)] = starts
     return FrameBoundaries(out, np.repeat(np.arange(count), total), at, needs, is_broken)
-
-
-_NONE = np.zeros(0, np.int64)

@@ -10,6 +10,7 @@ import msgspec
 from wiretool.codec.types import WireType
 
 Side = Literal["client", "server"]
+SIDES: tuple[Side, Side] = ("client", "server")
 #: Who may send a message: a side, both, or "block" (only meaningful around an append block).
 Sender = Literal["client", "server", "both", "block"]
 

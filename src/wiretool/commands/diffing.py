@@ -74,12 +74,12 @@ def compared(one: Path, other: Path, wishes: Wishes) -> None:
 def outcomes_of(one: "Recording", other: "Recording", like_one: "Recording | None" = None) -> "list[Outcome]":
     """What the two have in common and what not, without what a capture like the first shows to vary."""
     from wiretool.protocols.base.registry import PROTOCOLS
-    from wiretool.replay.adapter import Manner
+    from wiretool.replay.adapter import ReplayAdapter
     from wiretool.replay.adapters import manners
     from wiretool.replay.diff.comparing import compare
     from wiretool.replay.diff.varying import without_varying
 
-    every = {name: Manner(protocol) for name, protocol in PROTOCOLS.items()}
+    every = {name: ReplayAdapter(protocol) for name, protocol in PROTOCOLS.items()}
     with StepProgress("comparing", "frames") as progress:
         outcomes = compare(one, other, every | dict(manners()), report=progress.update)
         if like_one is not None:

@@ -22,9 +22,9 @@ from wiretool.errors import CaptureError, PeerError, UsageError
 
 if TYPE_CHECKING:
     from wiretool.net.addresses import Address
-    from wiretool.net.calling import Stage
     from wiretool.net.dialler import Target
-    from wiretool.replay.adapter import Manner
+    from wiretool.net.stage import Stage
+    from wiretool.replay.adapter import ReplayAdapter
     from wiretool.replay.expect import Expectations
     from wiretool.replay.outcomes import Outcome
     from wiretool.replay.player import Player
@@ -110,7 +110,9 @@ def part_of(recording: "Recording", reading: Reading) -> "Recording":
     return part
 
 
-def spoken(recording: "Recording", known: "Mapping[str, Manner]", playing: Playing) -> "dict[str, Manner]":
+def spoken(
+    recording: "Recording", known: "Mapping[str, ReplayAdapter]", playing: Playing
+) -> "dict[str, ReplayAdapter]":
     """The manners of the protocols that are recorded and have somebody to be said to."""
     names = [name for name in known if recording.of(name)]
     if not names:
@@ -126,7 +128,7 @@ def spoken(recording: "Recording", known: "Mapping[str, Manner]", playing: Playi
     return found
 
 
-def has_target(recording: "Recording", manner: "Manner", playing: Playing) -> bool:
+def has_target(recording: "Recording", manner: "ReplayAdapter", playing: Playing) -> bool:
     """Whether there is somebody to whom a protocol can be said: of what stands beside a server only if it is named."""
     keys = [*doors_of(recording, manner), *([""] if manner.server == manner.protocol.name else [])]
     return all(not named or any(key in named for key in keys) for named in (playing.targets, playing.against))
@@ -137,7 +139,7 @@ def hint_for(names: Collection[str]) -> str:
     return "; give its address with --controller HOST:PORT" if CONTROLLER in names else ""
 
 
-def doors_of(recording: "Recording", manner: "Manner") -> list[str]:
+def doors_of(recording: "Recording", manner: "ReplayAdapter") -> list[str]:
     """What an address of a server of the protocol may be called: the protocol, or a door of such a server."""
     from wiretool.server.options import MockOptions
     from wiretool.server.part import mock_for
@@ -147,7 +149,7 @@ def doors_of(recording: "Recording", manner: "Manner") -> list[str]:
     return [name, *(door.name for door in mock.doors if door.protocol == name)]
 
 
-def script_for(recording: "Recording", known: "Mapping[str, Manner]", reading: Reading) -> "Script":
+def script_for(recording: "Recording", known: "Mapping[str, ReplayAdapter]", reading: Reading) -> "Script":
     """What is done in the replay."""
     from wiretool.replay.script import script_of
 
@@ -159,8 +161,8 @@ def script_for(recording: "Recording", known: "Mapping[str, Manner]", reading: R
 
 
 def afresh(
-    recording: "Recording", known: "Mapping[str, Manner]", reading: Reading
-) -> "tuple[Script, dict[str, Manner]]":
+    recording: "Recording", known: "Mapping[str, ReplayAdapter]", reading: Reading
+) -> "tuple[Script, dict[str, ReplayAdapter]]":
     """What is done, and the manners of the same protocols that know nothing of a run before."""
     from wiretool.replay.adapters import manners
 
@@ -190,7 +192,7 @@ def wanted_records(recording: "Recording", reading: Reading) -> set[int]:
 
 
 def play_on(
-    recording: "Recording", script: "Script", known: "Mapping[str, Manner]", reading: Reading, playing: Playing
+    recording: "Recording", script: "Script", known: "Mapping[str, ReplayAdapter]", reading: Reading, playing: Playing
 ) -> Played:
     """Play it to the target or to mocks. PeerError where no connection could be made."""
     from wiretool.net.calling import call
@@ -222,7 +224,7 @@ def play_on(
 def player_for(
     recording: "Recording",
     script: "Script",
-    known: "Mapping[str, Manner]",
+    known: "Mapping[str, ReplayAdapter]",
     playing: Playing,
     numbers: "Iterator[int]",
 ) -> "Player":
@@ -247,7 +249,7 @@ def player_for(
 
 def copied(
     copy: "Recording",
-    known: "Mapping[str, Manner]",
+    known: "Mapping[str, ReplayAdapter]",
     reading: Reading,
     playing: Playing,
     numbers: "Iterator[int]",
@@ -260,13 +262,13 @@ def copied(
 def stage_for(
     recording: "Recording",
     copies: "Sequence[Recording]",
-    known: "Mapping[str, Manner]",
+    known: "Mapping[str, ReplayAdapter]",
     playing: Playing,
     stack: ExitStack,
 ) -> "Stage":
     """Whom it is played to, and what is recorded of that: the last recording is kept until somebody is reached."""
     from wiretool.commands.serving import rules_for
-    from wiretool.net.calling import Stage
+    from wiretool.net.stage import Stage
     from wiretool.replay.mocks import mocks_for
     from wiretool.server.options import MockOptions
     from wiretool.sinks.pcapng import open_recording
@@ -285,7 +287,7 @@ def stage_for(
 
 
 def targets_for(
-    recording: "Recording", known: "Mapping[str, Manner]", named: "Mapping[str, Address]"
+    recording: "Recording", known: "Mapping[str, ReplayAdapter]", named: "Mapping[str, Address]"
 ) -> "dict[Target, Address]":
     """The address of each door that has one; UsageError for a name that is nobody's."""
     found: dict[Target, Address] = {}
@@ -310,7 +312,7 @@ def targets_for(
 
 
 def told_plan(
-    recording: "Recording", script: "Script", known: "Mapping[str, Manner]", playing: Playing, judging: Judging
+    recording: "Recording", script: "Script", known: "Mapping[str, ReplayAdapter]", playing: Playing, judging: Judging
 ) -> None:
     """Print what would be done."""
     from wiretool.replay.plan import plan_lines
@@ -323,7 +325,7 @@ def told_plan(
             out.write(printable(line) + "\n")
 
 
-def expectations_for(judging: Judging, known: "Mapping[str, Manner]") -> "Expectations":
+def expectations_for(judging: Judging, known: "Mapping[str, ReplayAdapter]") -> "Expectations":
     """The differences that are accepted; UsageError for a bad file."""
     from wiretool.replay.expect import expectations_from
 

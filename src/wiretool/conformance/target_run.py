@@ -17,8 +17,9 @@ from wiretool.conformance.selection import DEFAULT_SETUP
 from wiretool.errors import OtherProtocol, PeerError
 from wiretool.net.addresses import Address
 from wiretool.net.caller import Act
-from wiretool.net.calling import Called, Stage, call
+from wiretool.net.calling import Called, call
 from wiretool.net.server_process import DEATH_S
+from wiretool.net.stage import Stage
 from wiretool.protocols.base.recognise import Chunk, describe_foreign, weigh
 from wiretool.protocols.base.registry import PROTOCOLS
 

@@ -10,17 +10,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from wiretool import limits
-from wiretool.codec.message import Side
+from wiretool.codec.message import SIDES, Side
 from wiretool.errors import UsageError
 from wiretool.faults.actions import Keep
-from wiretool.faults.adapter import dialect_of
+from wiretool.faults.adapter import fault_adapter_of
 from wiretool.faults.effects import Cut as Cut
 from wiretool.faults.effects import Deliver as Deliver
 from wiretool.faults.effects import Effect as Effect
 from wiretool.faults.effects import Finish as Finish
 from wiretool.faults.effects import Misdeed as Misdeed
 from wiretool.faults.lane import Kept
-from wiretool.faults.line import SIDES, Line
+from wiretool.faults.line import Line
 from wiretool.faults.live import LiveWatch
 from wiretool.faults.rule import Rule
 from wiretool.faults.standing import Standing
@@ -125,7 +125,9 @@ class Interceptor:
         )
         watch = LiveWatch(connection, protocol, client, server, now_ns, self._next_record) if is_watched else None
         rng = random.Random(f"{self._seed}/connection/{connection}")
-        line = Line(connection, dialect_of(protocol), watch, rng, self._tell, self._noter(connection), self._has_hit)
+        line = Line(
+            connection, fault_adapter_of(protocol), watch, rng, self._tell, self._noter(connection), self._has_hit
+        )
         line.obey(standings)
         self._lines[connection] = line
 

@@ -4,10 +4,10 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 
 from wiretool import limits
-from wiretool.codec.message import Side, other_side
+from wiretool.codec.message import SIDES, Side, other_side
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Reorder
-from wiretool.faults.adapter import Dialect
+from wiretool.faults.adapter import FaultAdapter
 from wiretool.faults.lane import Kept, Lane
 from wiretool.faults.live import LiveWatch
 from wiretool.faults.passage import Passage, in_order
@@ -17,7 +17,6 @@ from wiretool.protocols.base.recognise import Chunk, describe_foreign
 from wiretool.records import Record
 from wiretool.watch import NOT_HELD
 
-SIDES: tuple[Side, Side] = ("client", "server")
 #: What a frame takes that waits for others of its message, beside its bytes.
 _PART_BYTES = 256
 #: First bytes of a stream by which TLS is told.
@@ -124,7 +123,7 @@ class Line:
     def __init__(
         self,
         number: int,
-        dialect: Dialect,
+        dialect: FaultAdapter,
         watch: LiveWatch | None,
         rng: random.Random,
         on_record: Callable[[Record], None],

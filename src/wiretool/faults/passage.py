@@ -24,7 +24,7 @@ from wiretool.faults.actions import (
     WrongChecksum,
     WrongLength,
 )
-from wiretool.faults.adapter import Dialect, Form
+from wiretool.faults.adapter import FaultAdapter, Form
 from wiretool.faults.standing import Standing
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.records import Record
@@ -47,7 +47,12 @@ class Passage:
     """A message: the frame that completed it, and the frames of it that came before. Actions are done one by one."""
 
     def __init__(
-        self, record: Record, parts: Sequence[Record], dialect: Dialect, conversation: Conversation, rng: random.Random
+        self,
+        record: Record,
+        parts: Sequence[Record],
+        dialect: FaultAdapter,
+        conversation: Conversation,
+        rng: random.Random,
     ) -> None:
         self.record = record
         self.side: Side = record.side

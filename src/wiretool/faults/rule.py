@@ -7,7 +7,7 @@ from functools import cache
 from typing import Literal
 
 from wiretool import limits
-from wiretool.codec.message import Side
+from wiretool.codec.message import SIDES, Side
 from wiretool.errors import EncodeError, UsageError
 from wiretool.faults.actions import (
     Action,
@@ -24,7 +24,7 @@ from wiretool.faults.actions import (
     WrongChecksum,
     WrongLength,
 )
-from wiretool.faults.adapter import Dialect, Kind, dialect_of
+from wiretool.faults.adapter import FaultAdapter, Kind, fault_adapter_of
 from wiretool.faults.reach import UNDECLARED, known_of, may_hold
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.where.fields import names_for
@@ -32,8 +32,6 @@ from wiretool.where.history import History
 from wiretool.where.judge import Judge, judge_of
 from wiretool.where.names import Names
 from wiretool.where.syntax import Node, parse
-
-SIDES: tuple[Side, Side] = ("client", "server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,7 @@ def make_rule(expression: str, when: When, action: Action, protocols: Sequence[P
     The error says no more than why: whoever read the rule says where it stands.
     """
     names = _names_of(tuple(protocols))
-    dialects = [dialect_of(protocol) for protocol in protocols]
+    dialects = [fault_adapter_of(protocol) for protocol in protocols]
     node = parse(expression) if expression else None
     if node is not None:
         judge_of(node, names, History())
@@ -116,13 +114,13 @@ def _names_of(protocols: tuple[Protocol, ...]) -> Names:
     return names_for(protocols)
 
 
-def _may_reach(node: Node | None, dialect: Dialect, side: Side) -> bool:
+def _may_reach(node: Node | None, dialect: FaultAdapter, side: Side) -> bool:
     """Whether frames of that side may be meant, those that no declaration names among them."""
     names = [name for sender, name in dialect.kinds if sender == side]
     return any(may_hold(node, known_of(dialect.protocol.name, side, name)) for name in (*names, UNDECLARED))
 
 
-def _kinds(node: Node | None, action: Action, dialects: Sequence[Dialect]) -> frozenset[tuple[str, Kind]] | None:
+def _kinds(node: Node | None, action: Action, dialects: Sequence[FaultAdapter]) -> frozenset[tuple[str, Kind]] | None:
     """The messages that the action can be done to; None where it can to any bytes. UsageError where to none."""
     if not isinstance(action, Set | WrongLength | WrongChecksum | Answer | Stale | Keep):
         return None

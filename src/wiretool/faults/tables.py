@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from wiretool.codec.jsonform import nearest
+from wiretool.codec.message import SIDES
 from wiretool.errors import UsageError
 from wiretool.faults.actions import (
     KEYS,
@@ -32,7 +33,7 @@ from wiretool.faults.actions import (
     WrongLength,
     how_from,
 )
-from wiretool.faults.rule import SIDES, When
+from wiretool.faults.rule import When
 from wiretool.faults.words import Words
 
 CONDITIONS = ("message", "side", "connection", "where")

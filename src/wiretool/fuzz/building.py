@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from wiretool.codec.message import Issued, Position
-from wiretool.faults.adapter import Dialect, Form, Kind
+from wiretool.faults.adapter import FaultAdapter, Form, Kind
 from wiretool.faults.places import Pattern, values_at
 from wiretool.fuzz.sequence import Connect, Finish, FuzzSequence, IssuedValue, Pause, Reset, Sending, Step
 from wiretool.protocols.base.exchanges import value_in
@@ -59,7 +59,7 @@ Event = Began | Seen | SentBytes | Left
 @dataclass(slots=True)
 class _Builder:
     protocol: Protocol
-    adapter: Dialect
+    adapter: FaultAdapter
     has_pauses: bool
     steps: list[Step] = field(default_factory=list)
     #: The index of the step by the number of the record of its request, and that record.
@@ -69,7 +69,7 @@ class _Builder:
 
 
 def sequence_from(
-    events: Iterable[Event], protocol: Protocol, adapter: Dialect, *, origin: str, setup: str = "",
+    events: Iterable[Event], protocol: Protocol, adapter: FaultAdapter, *, origin: str, setup: str = "",
     has_pauses: bool = False, messages_max: int = MESSAGES_MAX,
 ) -> FuzzSequence:  # fmt: skip
     """Return the steps of the clients of a session; of a long one, its first `messages_max` messages."""
@@ -122,7 +122,7 @@ def _with_issued(build: _Builder, index: int, step: Step) -> Step:
     )
 
 
-def issued_values(adapter: Dialect, record: Record, request: Record | None) -> Sequence[IssuedValue]:
+def issued_values(adapter: FaultAdapter, record: Record, request: Record | None) -> Sequence[IssuedValue]:
     """Return the values of a message that servers issue."""
     patterns = _patterns(adapter, (record.side, record.message))
     if not patterns:
@@ -137,7 +137,7 @@ def issued_values(adapter: Dialect, record: Record, request: Record | None) -> S
 
 
 @cache
-def _patterns(adapter: Dialect, kind: Kind) -> Sequence[tuple[Pattern, Issued | Position]]:
+def _patterns(adapter: FaultAdapter, kind: Kind) -> Sequence[tuple[Pattern, Issued | Position]]:
     return [(pattern, role) for pattern, role in adapter.role_places(kind) if isinstance(role, Issued | Position)]
 
 

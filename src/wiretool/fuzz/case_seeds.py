@@ -11,7 +11,7 @@ from wiretool.conformance.levels import Verdict
 from wiretool.conformance.mock_run import MOCK_PATIENCE_S, mock_of
 from wiretool.conformance.results import CaseResult
 from wiretool.conformance.run import ConformanceCaller
-from wiretool.faults.adapter import dialect_of
+from wiretool.faults.adapter import fault_adapter_of
 from wiretool.fuzz.building import Began, Event, Left, Seen, SentBytes, sequence_from
 from wiretool.fuzz.connection import FuzzConnection
 from wiretool.fuzz.sequence import FuzzSequence
@@ -96,7 +96,12 @@ def case_sequences(part: Conformance, *, seed: int = 0) -> Iterator[tuple[Case, 
                 yield (
                     result.case,
                     sequence_from(
-                        events, protocol, dialect_of(protocol), origin=result.case.id, setup=variant, has_pauses=True
+                        events,
+                        protocol,
+                        fault_adapter_of(protocol),
+                        origin=result.case.id,
+                        setup=variant,
+                        has_pauses=True,
                     ),
                 )
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from wiretool import folder_locks
 from wiretool.errors import InputError, UsageError, why_unreadable
 from wiretool.expectations import json_problem
-from wiretool.faults.adapter import dialect_of
+from wiretool.faults.adapter import fault_adapter_of
 from wiretool.fuzz.novelty import Feature, Novelty
 from wiretool.fuzz.sequence import CAPTURE_SETUP, FuzzSequence
 from wiretool.fuzz.serial import sequence_form, sequence_from_form
@@ -94,7 +94,7 @@ def _sequence(path: Path, form: Mapping[str, Any], session: FuzzSession) -> Fuzz
 
 def save_sequence(folder: Path, sequence: FuzzSequence, session: FuzzSession) -> bool:
     """Write the file of a sequence; return whether it is a new one. OSError where that fails."""
-    form = sequence_form(sequence, dialect_of(session.protocol_in(sequence.setup)))
+    form = sequence_form(sequence, fault_adapter_of(session.protocol_in(sequence.setup)))
     return _save_form(folder, {"version": VERSION, "protocol": session.protocol, "sequence": form})
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from wiretool.errors import InputError, PeerError, why_unreadable
 from wiretool.expectations import json_problem
-from wiretool.faults.adapter import dialect_of
+from wiretool.faults.adapter import fault_adapter_of
 from wiretool.fuzz.bounded_form import bounded_sequence
 from wiretool.fuzz.finding_folder import JSON_FILE, expected_line
 from wiretool.fuzz.investigation import Confirmed
@@ -119,7 +119,7 @@ def pytest_file(title: str, note: str) -> str:
 def finding_form(finding: Finding, protocol: Protocol, command: Sequence[str]) -> dict[str, Any]:
     """Return the JSON form; `command` are the options that name the target."""
     confirmed = finding.confirmed
-    sequence = sequence_form(confirmed.sequence, dialect_of(protocol))
+    sequence = sequence_form(confirmed.sequence, fault_adapter_of(protocol))
     why_cut = ""
     if finding.is_replayed_by_case:
         sequence, why_cut = bounded_sequence(sequence)
@@ -246,7 +246,7 @@ def page(finding: Finding, place: Path, protocol: Protocol) -> str:
     else:
         lines.append(expected_line(bucket, protocol))
     lines += ["", "## The sequence", ""]
-    lines += _sequence_lines(finding, dialect_of(protocol))
+    lines += _sequence_lines(finding, fault_adapter_of(protocol))
     lines += [
         "",
         "## Run it again",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from wiretool.conformance.case import Case
 from wiretool.conformance.levels import Verdict
-from wiretool.faults.adapter import dialect_of
+from wiretool.faults.adapter import fault_adapter_of
 from wiretool.fuzz.mutations.order import relabelled
 from wiretool.fuzz.oracles import DIED, MEMORY, SILENT, STALL, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion
 from wiretool.fuzz.rewriting import Rewriter
@@ -165,7 +165,7 @@ class Investigation:
                 and self._shows_on(self._reference, each, bucket)
             )
 
-        shrinker = Shrinker(is_unexpected, protocol, Rewriter(dialect_of(protocol)), tries=self._shrink_tries)
+        shrinker = Shrinker(is_unexpected, protocol, Rewriter(fault_adapter_of(protocol)), tries=self._shrink_tries)
         usual_s, self._target.stall_s = self._target.stall_s, SHRINK_STALL_S
         try:
             return shrinker.shrink(sequence)

@@ -10,7 +10,7 @@ import msgspec
 from wiretool.codec.message import Issued, Named
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Change
-from wiretool.faults.adapter import Dialect, Form, Kind
+from wiretool.faults.adapter import FaultAdapter, Form, Kind
 from wiretool.faults.places import Pattern, values_at
 from wiretool.fuzz.building import issued_values
 from wiretool.fuzz.rewriting import Rewriter, form_of
@@ -28,7 +28,7 @@ KEPT_MAX = 8192
 class Renamer:
     """The names of objects in the messages of clients, found by their roles and replaced."""
 
-    def __init__(self, protocol: Protocol, adapter: Dialect, rewriter: Rewriter) -> None:
+    def __init__(self, protocol: Protocol, adapter: FaultAdapter, rewriter: Rewriter) -> None:
         self._protocol = protocol
         self._adapter = adapter
         self._rewriter = rewriter
@@ -127,5 +127,5 @@ def _rescoped(
 
 
 @cache
-def _name_patterns(adapter: Dialect, kind: Kind) -> Sequence[tuple[Pattern, Issued | Named]]:
+def _name_patterns(adapter: FaultAdapter, kind: Kind) -> Sequence[tuple[Pattern, Issued | Named]]:
     return [(pattern, role) for pattern, role in adapter.role_places(kind) if isinstance(role, Issued | Named)]

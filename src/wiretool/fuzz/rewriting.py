@@ -6,7 +6,7 @@ from typing import Any
 
 from wiretool.codec.message import Message
 from wiretool.faults.actions import Change
-from wiretool.faults.adapter import Dialect, Form
+from wiretool.faults.adapter import FaultAdapter, Form
 from wiretool.fuzz.sequence import Edit, IssuedValue, Sending, SetField, Splice
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.records import Record
@@ -16,7 +16,7 @@ from wiretool.replay.values import Values
 class Rewriter:
     """Encodes messages of one protocol again."""
 
-    def __init__(self, adapter: Dialect) -> None:
+    def __init__(self, adapter: FaultAdapter) -> None:
         self._adapter = adapter
 
     def encode(self, record: Record, edits: Sequence[Edit], conversation: Conversation, form: Any = None) -> bytes:
@@ -72,7 +72,7 @@ def spliced(data: bytes, splices: Sequence[Splice]) -> bytes:
     return data
 
 
-def form_of(adapter: Dialect, record: Record) -> Form:
+def form_of(adapter: FaultAdapter, record: Record) -> Form:
     """Return the fields of a record in their JSON form; of one that no declaration has, as far as they are known."""
     if (record.side, record.message) in adapter.declared or isinstance(record.fields, Message):
         return adapter.form(record)

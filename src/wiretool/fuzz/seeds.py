@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from wiretool.codec.message import Side
-from wiretool.faults.adapter import dialect_of
+from wiretool.faults.adapter import fault_adapter_of
 from wiretool.fuzz.building import Began, Event, Left, Seen, SentBytes, sequence_from
 from wiretool.fuzz.sequence import FuzzSequence, Sending
 from wiretool.protocols.base.protocol import Protocol
-from wiretool.replay.adapter import Manner
+from wiretool.replay.adapter import ReplayAdapter
 from wiretool.sessions.dialogues import Ended, Opened, Recording
 from wiretool.sessions.dialogues import Event as RecordedEvent
 from wiretool.units import counted
@@ -19,7 +19,7 @@ _CLIENT: Side = "client"
 
 
 def capture_sequences(
-    recording: Recording, protocol: Protocol, adapter: Manner, *, origin: str, setup: str
+    recording: Recording, protocol: Protocol, adapter: ReplayAdapter, *, origin: str, setup: str
 ) -> Iterator[FuzzSequence]:
     """Yield a sequence for each connection that was recorded from its first byte, and one of all of them together."""
     adapter.study(recording)
@@ -34,7 +34,7 @@ def capture_sequences(
             every += made
     groups = [by_connection[each.number] for each in known[:SEQUENCES_MAX]]
     for events in [*groups, *([every] if len(known) > 1 else [])]:
-        sequence = sequence_from(events, protocol, dialect_of(protocol), origin=origin, setup=setup)
+        sequence = sequence_from(events, protocol, fault_adapter_of(protocol), origin=origin, setup=setup)
         if sequence.sendings:
             yield sequence
 
@@ -61,7 +61,7 @@ def damage_words(recording: Recording, protocol: str) -> str:
     )
 
 
-def _event(event: RecordedEvent, adapter: Manner) -> list[Event]:
+def _event(event: RecordedEvent, adapter: ReplayAdapter) -> list[Event]:
     number = event.dialogue.number
     if isinstance(event, Opened):
         return [Began(number, event.time_ns, adapter.door(event.dialogue))]

@@ -9,7 +9,7 @@ import msgspec
 
 from wiretool.codec.message import Issued, Position
 from wiretool.errors import InputError, WiretoolError
-from wiretool.faults.adapter import Dialect
+from wiretool.faults.adapter import FaultAdapter
 from wiretool.fuzz.rewriting import form_of
 from wiretool.fuzz.sequence import (
     Change,
@@ -30,7 +30,7 @@ from wiretool.protocols.base.protocol import Protocol
 from wiretool.records import Record
 
 
-def sequence_form(sequence: FuzzSequence, adapter: Dialect) -> dict[str, Any]:
+def sequence_form(sequence: FuzzSequence, adapter: FaultAdapter) -> dict[str, Any]:
     """Return the JSON form of a sequence."""
     return {
         "origin": sequence.origin,
@@ -41,7 +41,7 @@ def sequence_form(sequence: FuzzSequence, adapter: Dialect) -> dict[str, Any]:
     }
 
 
-def _step_form(step: Step, adapter: Dialect) -> dict[str, Any]:
+def _step_form(step: Step, adapter: FaultAdapter) -> dict[str, Any]:
     if isinstance(step, Connect):
         return {"connect": step.connection, "endpoint": step.endpoint}
     if isinstance(step, Finish):

@@ -13,7 +13,7 @@ from wiretool.conformance.mock_run import mock_of
 from wiretool.conformance.mutants import Mutant
 from wiretool.conformance.registry import conformance_of
 from wiretool.errors import CaptureError, InputError
-from wiretool.faults.adapter import dialect_of
+from wiretool.faults.adapter import fault_adapter_of
 from wiretool.fuzz.branches import BranchCoverage, BranchNovelty, CoveredTarget, has_monitoring
 from wiretool.fuzz.campaign import Campaign, Counts, Limits
 from wiretool.fuzz.case_seeds import case_sequences
@@ -200,7 +200,7 @@ class FuzzSession:
         found = self._contexts.get(setup)
         if found is None:
             protocol = self.protocol_in(setup)
-            adapter = dialect_of(protocol)
+            adapter = fault_adapter_of(protocol)
             table = fuzz_part_of(self.protocol).table
             others: Mapping[str, list[FuzzSequence]] = {setup: [each for each in self.seeds if each.setup == setup]}
             found = MutationContext(

@@ -25,9 +25,10 @@ from wiretool.fuzz.sequence_run import NS_PER_S, Outcome, Patience, RunSetting, 
 from wiretool.fuzz.session import FuzzSession
 from wiretool.fuzz.target import Target, setting_of
 from wiretool.net.addresses import Address, is_loopback
-from wiretool.net.calling import Stage, call
+from wiretool.net.calling import call
 from wiretool.net.reach import check_reachable, is_reachable_within, why_unreachable
 from wiretool.net.server_process import ServerProcess, free_address
+from wiretool.net.stage import Stage
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.sinks.pcapng import Recording
 

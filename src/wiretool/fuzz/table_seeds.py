@@ -13,7 +13,7 @@ from itertools import count, zip_longest
 
 import msgspec
 
-from wiretool.faults.adapter import dialect_of
+from wiretool.faults.adapter import fault_adapter_of
 from wiretool.fuzz.building import MESSAGES_MAX, Began, Event, Seen, sequence_from
 from wiretool.fuzz.case_seeds import TOKEN
 from wiretool.fuzz.connection import FuzzConnection
@@ -88,7 +88,7 @@ def _declared_calls(table: SessionTable, seeds: Sequence[FuzzSequence], protocol
         if data:
             records = FuzzConnection(protocol, 1, count(1)).sent(data, 0)
             events: list[Event] = [Began(1, 0), *(Seen(1, 0, record) for record in records)]
-            yield sequence_from(events, protocol, dialect_of(protocol), origin=f"declaration of {name}")
+            yield sequence_from(events, protocol, fault_adapter_of(protocol), origin=f"declaration of {name}")
 
 
 def units_of(seed: FuzzSequence, table: SessionTable) -> Iterator[tuple[Unit, int]]:

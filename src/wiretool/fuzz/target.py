@@ -14,7 +14,7 @@ from wiretool.conformance.results import CaseResult
 from wiretool.conformance.run import ConformanceCaller
 from wiretool.consistency.model import Consistency
 from wiretool.consistency.registry import consistency_of
-from wiretool.faults.adapter import dialect_of
+from wiretool.faults.adapter import fault_adapter_of
 from wiretool.fuzz.garbage import collect_all
 from wiretool.fuzz.memory_target import MemoryTarget, alarm, allocations_traced, peak_address_space
 from wiretool.fuzz.rewriting import Rewriter
@@ -257,4 +257,4 @@ class InMemoryTarget(Target):
 def setting_of(part: Conformance, protocol: Protocol, patience: Patience) -> RunSetting:
     """Return the setting of runs against a server of a protocol."""
     revisions = tuple(dict.fromkeys(part.revisions.values()))
-    return RunSetting(protocol, Rewriter(dialect_of(protocol)), part.server, patience, revisions)
+    return RunSetting(protocol, Rewriter(fault_adapter_of(protocol)), part.server, patience, revisions)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from wiretool.errors import InputError, why_unreadable
 from wiretool.expectations import json_problem
-from wiretool.faults.adapter import dialect_of
+from wiretool.faults.adapter import fault_adapter_of
 from wiretool.fuzz.building import Event, Seen, sequence_from
 from wiretool.fuzz.connection import FuzzConnection
 from wiretool.fuzz.part import SessionTable
@@ -110,5 +110,5 @@ def _after(steps: Sequence[Step], vector: Vector, protocol: Protocol) -> FuzzSeq
     if connection.is_broken or connection.is_in_frame or not records:
         return None
     events: list[Event] = [Seen(label, 0, record) for record in records]
-    made = sequence_from(events, protocol, dialect_of(protocol), origin=vector.name)
+    made = sequence_from(events, protocol, fault_adapter_of(protocol), origin=vector.name)
     return FuzzSequence((*steps, *made.steps), vector.name)

@@ -1,36 +1,16 @@
 """One run of a caller from beginning to end: to a server somewhere, or mocks of our own that are started for it."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from wiretool.errors import WiretoolError
 from wiretool.net.addresses import Address
 from wiretool.net.caller import Caller
-from wiretool.net.dialler import Dialler, Target
+from wiretool.net.dialler import Dialler
 from wiretool.net.loops import calm_collector, fill_standard_streams, loop_factory
 from wiretool.net.signals import on_stop
-
-if TYPE_CHECKING:  # a call to a server needs no mock, and fault rules load every protocol
-    from wiretool.faults import AppliedRules, Rule
-    from wiretool.server.mock import Mock
-    from wiretool.sinks.pcapng import Recording as Pcapng
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Whom a caller talks to: addresses, or mocks by the protocol that is spoken at their first door."""
-
-    targets: Mapping[Target, Address] = field(default_factory=dict)
-    mocks: "Mapping[str, Mock]" = field(default_factory=dict)
-    #: Fault rules of the mocks, and the notes of those that were applied.
-    rules: "Sequence[Rule]" = ()
-    applied: "AppliedRules | None" = None
-    seed: int = 0
-    record: "Pcapng | None" = None
-    tell: Callable[[str], None] = lambda text: None
+from wiretool.net.stage import Stage
 
 
 @dataclass(frozen=True, slots=True)

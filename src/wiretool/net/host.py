@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from wiretool import limits
+from wiretool.codec.message import SIDES
 from wiretool.faults import Cut, Deliver, Effect, Interceptor, Misdeed
 from wiretool.net.addresses import Address, reachable
 from wiretool.net.sockets import Socket
-from wiretool.net.station import SIDES, Station, named_counts
+from wiretool.net.station import Station, named_counts
 from wiretool.protocols.base.registry import protocol_named
 from wiretool.server.mock import Action, Close, Mock, Send
 

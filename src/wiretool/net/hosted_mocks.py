@@ -4,9 +4,9 @@ from contextlib import AsyncExitStack
 
 from wiretool.faults import Interceptor
 from wiretool.net.addresses import LOOPBACK, Address
-from wiretool.net.calling import Stage
 from wiretool.net.dialler import Target
 from wiretool.net.host import Host
+from wiretool.net.stage import Stage
 from wiretool.server.mock import Mock
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from wiretool import limits
-from wiretool.codec.message import Side
+from wiretool.codec.message import SIDES, Side
 from wiretool.errors import PeerError, WiretoolError
 from wiretool.faults import Interceptor
 from wiretool.net.addresses import Address
@@ -19,7 +19,6 @@ from wiretool.net.sockets import Owner, Socket, why_lost
 from wiretool.sinks.pcapng import Recording
 from wiretool.sinks.text.counters import Snapshot
 
-SIDES: tuple[Side, Side] = ("client", "server")
 #: Connections that may wait to be accepted.
 BACKLOG = 1_024
 #: How long clients are given to take what was sent to them when the server stops, and how often that is looked at.

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wiretool import limits
-from wiretool.codec.message import Side, other_side
+from wiretool.codec.message import SIDES, Side, other_side
 from wiretool.errors import UsageError, WiretoolError
 from wiretool.faults import Cut, Deliver, Effect, Interceptor, Misdeed, Rule, parse_rule
 from wiretool.net.addresses import Address, reachable
 from wiretool.net.sockets import Socket, why_lost
-from wiretool.net.station import SIDES, Station, named_counts
+from wiretool.net.station import Station, named_counts
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.records import Record
 

@@ -15,8 +15,10 @@ import msgspec
 
 import wiretool
 from wiretool import limits
+from wiretool.bulk.column_protocols import ColumnProtocols
 from wiretool.bulk.numbering import Numbers, Settled
 from wiretool.bulk.pace import Pace
+from wiretool.bulk.pending_batch import PendingBatch
 from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.read import BulkDissector
 from wiretool.bulk.rounds import Rounds
@@ -27,9 +29,9 @@ from wiretool.capture.flows import Flow as StreamFlow
 from wiretool.capture.flows import Shared
 from wiretool.capture.items import NO_DUPLICATES, Connection, Data, End, Finding, Gap
 from wiretool.capture.layers import Segment
+from wiretool.capture.lent_streams import LentStreams
 from wiretool.capture.pieces import Held, Piece, Pieces, Ranges
 from wiretool.capture.recent import RecentRuns
-from wiretool.capture.streams import Streams
 from wiretool.codec.columns import Integers
 from wiretool.codec.framing import Mark, Splitter
 from wiretool.codec.state_types import (
@@ -117,7 +119,7 @@ class Index(Protocol):
 def schema() -> Schema:
     """The schema, with what the protocols add to it."""
     states: list[ConversationState] = [PROTOCOLS[name].part("state") for name in protocols_with("state")]
-    own = _classes([each.conversation for each in states], [each.columns for each in states if each.columns])
+    own = _classes([each.conversation for each in states])
     return Schema([*own, *(cls for each in states for cls in each.classes)])
 
 
@@ -179,8 +181,8 @@ def deserialize(data: bytes, hosts: Mapping[str, object], *, name: str = "") -> 
     return flow, kept
 
 
-def _classes(conversations: Sequence[type], bulks: Sequence[type]) -> list[StateClass]:
-    return [*_PIPELINE, *_TABLES, *_STREAMS, *_ITEMS, *_DISSECTOR, *_watches(conversations, bulks)]
+def _classes(conversations: Sequence[type]) -> list[StateClass]:
+    return [*_PIPELINE, *_TABLES, *_STREAMS, *_ITEMS, *_DISSECTOR, *_watches(conversations)]
 
 
 _PIPELINE = (
@@ -229,7 +231,7 @@ _OPTIONAL_INT = optional(INT)
 _STREAMS = (
     attributes(
         "streams",
-        Streams,
+        LentStreams,
         _server_ports=many(INT, frozenset),
         _flows=pairs(BYTES, ref(StreamFlow)),
         _tracked=pairs(ref(Connection), ref(StreamFlow)),
@@ -328,20 +330,28 @@ _DISSECTOR = (
         BulkDissector.begin_steady,
         _numbers=ref(Numbers),
         _pace=ref(Pace),
-        _output=fresh(lambda: PendingOutput([], [])),
-        _notes=many(row(INT, TEXT)),
-        _tell=host(lambda loader: loader.hosts["notes"]),
+        _pending=ref(PendingBatch),
         _connections=ref(Connections),
         _recent=ref(RecentRuns),
-        _flows=ref(Streams),
+        _flows=ref(LentStreams),
         _steady=host(lambda _: None),
         _rounds=ref(Rounds),
         _streams=ref(BulkStreams),
         _last_packet=INT,
-        _expanded_bytes=fresh(int),
         _deferred=fresh(type(None)),
         _later=fresh(type(None)),
+        _ragged=fresh(set),
     ),
+    attributes(
+        "pending-batch",
+        PendingBatch,
+        _numbers=ref(Numbers),
+        _tell=host(lambda loader: loader.hosts["notes"]),
+        output=fresh(lambda: PendingOutput([], [])),
+        expanded_bytes=fresh(int),
+        _notes=many(row(INT, TEXT)),
+    ),
+    attributes("column-protocols", ColumnProtocols, _connections=ref(Connections)),
     attributes(
         "rounds",
         Rounds,
@@ -398,23 +408,22 @@ _DISSECTOR = (
         "column-streams",
         BulkStreams,
         BulkStreams.begin_steady,
-        _streams=ref(Streams),
+        _streams=ref(LentStreams),
         _recent=ref(RecentRuns),
         _steady=host(lambda _: None),
         _leave=method(BulkDissector, "_leave"),
         _close=method(BulkDissector, "_close"),
-        _is_single=method(BulkDissector, "_is_single"),
-        _is_start=method(BulkDissector, "_is_start"),
-        _is_expected=method(BulkDissector, "_is_expected"),
+        _is_single=method(ColumnProtocols, "is_single"),
+        _is_start=method(ColumnProtocols, "is_start"),
+        _is_expected=method(ColumnProtocols, "is_expected"),
         _turns=fresh(type(None)),
         pause=INT,
-        is_alone=BOOL,
         feeds_each=BOOL,
     ),
 )
 
 
-def _watches(conversations: Sequence[type], bulks: Sequence[type]) -> list[StateClass]:
+def _watches(conversations: Sequence[type]) -> list[StateClass]:
     """What reads a connection, and frames in it: in one of the protocols."""
     conversation = ref(*conversations)
     return [
@@ -451,7 +460,6 @@ def _watches(conversations: Sequence[type], bulks: Sequence[type]) -> list[State
             _is_settled=BOOL,
             _numbers=ref(Numbers),
             _pace=ref(Pace),
-            _bulk=optional(ref(*bulks)),
         ),
         attributes("ended-watch", EndedBulkWatch, _row=ref(ConnectionAccount), _next_n=method(Numbers, "take")),
         attributes(

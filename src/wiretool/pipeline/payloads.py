@@ -9,14 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wiretool.codec.columns import Integers
+from wiretool.codec.columns import NO_INTEGERS, Integers
 from wiretool.errors import CaptureError, system_reason
 
 #: Payloads of one file that are so near one another are read at once: a call costs more than what is between them.
 NEAR_BYTES = 512
 #: Files that are held open at once.
 OPEN_FILES_MAX = 64
-_NONE = np.zeros(0, np.int64)
 
 
 class Spans(NamedTuple):
@@ -48,7 +47,7 @@ class Payloads:
         CaptureError where a file is not there any more, or ends before that.
         """
         if not len(at):
-            return Spans(b"", _NONE)
+            return Spans(b"", NO_INTEGERS)
         order = np.lexsort((at, files))
         spans = self._read_sorted(files[order], at[order], lengths[order])
         starts = np.empty(len(at), np.int64)

@@ -2,20 +2,18 @@
 
 import numpy as np
 
-from wiretool.codec.columns import Integers
-
-_NONE = np.zeros(0, np.int64)
+from wiretool.codec.columns import NO_INTEGERS, Integers
 
 
 class Places:
     """The file and the number in it of each packet; packets count up from 1."""
 
     def __init__(self) -> None:
-        self._files: list[Integers] = [_NONE]
-        self._numbers: list[Integers] = [_NONE]
+        self._files: list[Integers] = [NO_INTEGERS]
+        self._numbers: list[Integers] = [NO_INTEGERS]
         self._count = 0
         #: Single packets from before all of those, in order; and how many of them there were.
-        self._kept, self._before = _NONE, 0
+        self._kept, self._before = NO_INTEGERS, 0
 
     def add(self, files: Integers, numbers: Integers) -> Integers:
         """Take in the next packets, with their files' places among the inputs; by what they count here."""

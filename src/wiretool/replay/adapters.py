@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.registry import PROTOCOLS
-from wiretool.replay.adapter import Manner
+from wiretool.replay.adapter import ReplayAdapter
 
 
-def manners() -> Mapping[str, Manner]:
+def manners() -> Mapping[str, ReplayAdapter]:
     """By protocol, a new adapter; one that works from the declarations alone where a protocol has none of its own.
 
     Those whose servers give out what others need come first.
@@ -16,6 +16,6 @@ def manners() -> Mapping[str, Manner]:
     return dict(sorted(made.items(), key=lambda item: not item[1].is_first))
 
 
-def _adapter(protocol: Protocol) -> Manner:
-    make: Callable[[Protocol], Manner] = protocol.part("replay") or Manner
+def _adapter(protocol: Protocol) -> ReplayAdapter:
+    make: Callable[[Protocol], ReplayAdapter] = protocol.part("replay") or ReplayAdapter
     return make(protocol)

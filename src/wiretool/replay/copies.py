@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from wiretool.records import Record
-from wiretool.replay.adapter import Manner
+from wiretool.replay.adapter import ReplayAdapter
 from wiretool.sessions.dialogues import Dialogue, Recording, Told
 
 
-def copy_of(recording: Recording, manners: Mapping[str, Manner], number: int) -> Recording:
+def copy_of(recording: Recording, manners: Mapping[str, ReplayAdapter], number: int) -> Recording:
     """The recording under other names; copy 0 is the recording itself."""
     if not number:
         return recording

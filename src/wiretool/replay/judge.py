@@ -8,7 +8,7 @@ from wiretool.codec.message import Issued, Position
 from wiretool.faults.places import with_value
 from wiretool.records import Record
 from wiretool.replay.adapter import ABSENT as ABSENT
-from wiretool.replay.adapter import Difference, Excuse, Manner, Place, Steps, Verdict, is_noise
+from wiretool.replay.adapter import Difference, Excuse, Place, ReplayAdapter, Steps, Verdict, is_noise
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.values import Values, form_conflict
 
@@ -28,7 +28,7 @@ class _Expected:
     refused: list[tuple[Difference, str]] = field(default_factory=list)
 
 
-def judge(manner: Manner, values: Values, outcome: Outcome, recorded: Record, live: Record, at: int) -> None:
+def judge(manner: ReplayAdapter, values: Values, outcome: Outcome, recorded: Record, live: Record, at: int) -> None:
     """Hold a reply against the recorded one; what the server made up in it is learnt.
 
     `at` says which of the replies it is, from 0; -1 is the request itself.
@@ -52,26 +52,26 @@ def judge(manner: Manner, values: Values, outcome: Outcome, recorded: Record, li
             _judge_difference(manner, outcome, difference, recorded, live)
 
 
-def note_breach(manner: Manner, outcome: Outcome, live: Record, recorded: Record | None = None) -> None:
+def note_breach(manner: ReplayAdapter, outcome: Outcome, live: Record, recorded: Record | None = None) -> None:
     """Note the rule that a live message breaks, whatever was recorded; `recorded` is its counterpart, if any."""
     breach = manner.breach(live, recorded)
     if breach is not None:
         outcome.note(Verdict.DIFFERENT, breach.why, [breach.difference])
 
 
-def note_unfound_breach(manner: Manner, outcome: Outcome, live: Record, recorded: Record | None = None) -> None:
+def note_unfound_breach(manner: ReplayAdapter, outcome: Outcome, live: Record, recorded: Record | None = None) -> None:
     """Note it where nothing else was found in the exchange: one fault is told once."""
     if not outcome.verdict.is_finding:
         note_breach(manner, outcome, live, recorded)
 
 
-def judge_number(manner: Manner, outcome: Outcome, why: str = "") -> None:
+def judge_number(manner: ReplayAdapter, outcome: Outcome, why: str = "") -> None:
     """What did not come of the recorded replies, for the reason `why` if there is one, and what came too much."""
     judge_missing(manner, outcome, why)
     judge_extra(manner, outcome)
 
 
-def judge_missing(manner: Manner, outcome: Outcome, why: str = "") -> None:
+def judge_missing(manner: ReplayAdapter, outcome: Outcome, why: str = "") -> None:
     """What did not come of the recorded replies, for the reason `why` if there is one."""
     for at, recorded in enumerate(outcome.recorded[len(outcome.live) :], len(outcome.live)):
         if not (outcome.is_covered or outcome.verdict is Verdict.UNKNOWN):
@@ -80,7 +80,7 @@ def judge_missing(manner: Manner, outcome: Outcome, why: str = "") -> None:
             _note(outcome, excuse, missing, Verdict.MISSING, why)
 
 
-def judge_extra(manner: Manner, outcome: Outcome) -> None:
+def judge_extra(manner: ReplayAdapter, outcome: Outcome) -> None:
     """What came too much."""
     for at, live in enumerate(outcome.live[len(outcome.recorded) :], len(outcome.recorded)):
         if live.kind == "frame" and not outcome.was_covered:
@@ -89,7 +89,7 @@ def judge_extra(manner: Manner, outcome: Outcome) -> None:
 
 
 def _judge_difference(
-    manner: Manner, outcome: Outcome, difference: Difference, recorded: Record, live: Record, why: str = ""
+    manner: ReplayAdapter, outcome: Outcome, difference: Difference, recorded: Record, live: Record, why: str = ""
 ) -> None:
     excuse = manner.excuse(difference, recorded, live, outcome.request)
     _note(outcome, excuse, difference, Verdict.DIFFERENT, why)
@@ -106,7 +106,9 @@ def _note(outcome: Outcome, excuse: Excuse | None, difference: Difference, verdi
         outcome.account(max(excuse.verdict, Verdict.EXPLAINED), excuse.why, difference)
 
 
-def _expected(manner: Manner, values: Values, recorded: Record, live: Record, request: Record | None) -> _Expected:
+def _expected(
+    manner: ReplayAdapter, values: Values, recorded: Record, live: Record, request: Record | None
+) -> _Expected:
     """Return the recorded reply as it should be now; what the server makes up in the live one is learned."""
     form = manner.form(recorded)
     told = {place.steps: place.value for place in manner.places(live, manner.form(live), request)}
@@ -120,7 +122,7 @@ def _expected(manner: Manner, values: Values, recorded: Record, live: Record, re
     return found
 
 
-def _expect(found: _Expected, manner: Manner, values: Values, place: Place, live: Any) -> None:
+def _expect(found: _Expected, manner: ReplayAdapter, values: Values, place: Place, live: Any) -> None:
     """Put into the expected reply what a recorded value stands for now, and learn that from the live one."""
     role = place.role
     assert isinstance(role, Issued | Position)
@@ -141,7 +143,7 @@ def _expect(found: _Expected, manner: Manner, values: Values, place: Place, live
             found.mapped.append((Difference(place.steps, place.value, now), _why_mapped(role)))
 
 
-def _form_conflict(manner: Manner, role: Issued, recorded: Any, live: Any) -> str:
+def _form_conflict(manner: ReplayAdapter, role: Issued, recorded: Any, live: Any) -> str:
     """Return why a server cannot make up this value in place of the recorded one; empty if it can."""
     return form_conflict(role, recorded, live, is_name=role == manner.name_role)
 
@@ -153,7 +155,7 @@ def _why_mapped(role: Issued | Position) -> str:
     return f"{role.kind} position: counted from where it begins on the server"
 
 
-def _learn_told(manner: Manner, values: Values, recorded: Record, live: Record, request: Record | None) -> None:
+def _learn_told(manner: ReplayAdapter, values: Values, recorded: Record, live: Record, request: Record | None) -> None:
     """Take over what follows from a reply, where it was not known."""
     followed = manner.told(recorded, manner.form(recorded), request)
     if not followed:

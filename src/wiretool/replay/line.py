@@ -11,7 +11,7 @@ from wiretool.errors import EncodeError
 from wiretool.faults.live import LiveWatch
 from wiretool.protocols.base.recognise import FOREIGN_BYTES, Chunk, describe_foreign
 from wiretool.records import Record
-from wiretool.replay.adapter import Excuse, Manner, Verdict
+from wiretool.replay.adapter import Excuse, ReplayAdapter, Verdict
 from wiretool.replay.carrier import Said
 from wiretool.replay.judge import judge, judge_extra, judge_missing, note_breach, note_unfound_breach
 from wiretool.replay.later import Later
@@ -33,7 +33,7 @@ class Line:
     def __init__(
         self,
         dialogue: Dialogue,
-        manner: Manner,
+        manner: ReplayAdapter,
         values: Values,
         watch: LiveWatch,
         out: Callable[[bytes], None],
@@ -414,7 +414,7 @@ def _is_blemish(record: Record) -> bool:
     return record.kind == "problem" and record.side == "server"
 
 
-def covered(dialogue: Dialogue, manner: Manner) -> dict[int, str]:
+def covered(dialogue: Dialogue, manner: ReplayAdapter) -> dict[int, str]:
     """The recorded requests that were settled by a reply to a later one, and what message that is."""
     found: dict[int, str] = {}
     waiting: dict[int, Record] = {}

@@ -8,7 +8,7 @@ from math import inf
 from wiretool import limits
 from wiretool.faults.live import LiveWatch
 from wiretool.memory_budget import MemoryBudget
-from wiretool.replay.adapter import Manner
+from wiretool.replay.adapter import ReplayAdapter
 from wiretool.replay.later import Later
 from wiretool.replay.line import Line
 from wiretool.replay.values import Values
@@ -21,7 +21,7 @@ class Lines:
 
     def __init__(
         self,
-        adapters: Mapping[str, Manner],
+        adapters: Mapping[str, ReplayAdapter],
         values: Values,
         later: Later,
         *,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from wiretool.replay.adapter import Manner
+from wiretool.replay.adapter import ReplayAdapter
 from wiretool.server.mock import Mock
 from wiretool.server.options import MockOptions
 from wiretool.server.part import mock_for
@@ -10,7 +10,7 @@ from wiretool.sessions.dialogues import Recording
 
 
 def mocks_for(
-    recording: Recording, manners: Mapping[str, Manner], options: MockOptions, copies: Sequence[Recording] = ()
+    recording: Recording, manners: Mapping[str, ReplayAdapter], options: MockOptions, copies: Sequence[Recording] = ()
 ) -> dict[str, Mock]:
     """By the protocol of its first door; one mock may have doors for several of the protocols.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from wiretool.codec.message import Issued, Message, Position
 from wiretool.records import Record
-from wiretool.replay.adapter import Manner, Steps, Talk
+from wiretool.replay.adapter import ReplayAdapter, Steps, Talk
 from wiretool.replay.script import Hear, Open, Say, Script
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Recording
@@ -30,7 +30,7 @@ class Exchanged:
     used: list[tuple[Record, Steps]] = field(default_factory=list)
 
 
-def exchanged_in(script: Script, manners: Mapping[str, Manner]) -> list[Exchanged]:
+def exchanged_in(script: Script, manners: Mapping[str, ReplayAdapter]) -> list[Exchanged]:
     """Every value that a client says and a server makes up, in the order in which they are first said or told.
 
     Positions are one entry for all of what they are in.
@@ -61,7 +61,7 @@ def exchanged_in(script: Script, manners: Mapping[str, Manner]) -> list[Exchange
     return [entry for entry in found.values() if entry.used]
 
 
-def prepared_for(recording: Recording, manner: Manner) -> list[Message]:
+def prepared_for(recording: Recording, manner: ReplayAdapter) -> list[Message]:
     """What is said first to a server that answers nothing, to bring it where the recording begins."""
     said: list[Message] = []
     for _, talk in manner.preparations(recording, Values()):
@@ -81,7 +81,7 @@ def _listen(talk: Talk, said: list[Message]) -> None:
 
 
 def plan_lines(
-    recording: Recording, script: Script, manners: Mapping[str, Manner], *, is_prepared: bool
+    recording: Recording, script: Script, manners: Mapping[str, ReplayAdapter], *, is_prepared: bool
 ) -> Iterator[str]:
     """The plan for people, line by line."""
     yield from _connection_lines(script, manners)
@@ -102,7 +102,7 @@ def plan_lines(
         yield from (f"  {count:,} times: {why}" if count > 1 else f"  {why}" for why, count in reasons.items())
 
 
-def _connection_lines(script: Script, manners: Mapping[str, Manner]) -> Iterator[str]:
+def _connection_lines(script: Script, manners: Mapping[str, ReplayAdapter]) -> Iterator[str]:
     said: dict[int, Counter[str]] = defaultdict(Counter)
     for step in script.steps:
         if isinstance(step, Say):
@@ -116,7 +116,7 @@ def _connection_lines(script: Script, manners: Mapping[str, Manner]) -> Iterator
             yield f"{(step.time_ns - start_ns) / 1e9:9.6f} s  {step.dialogue.name}, {where}: {counts}"
 
 
-def _message_lines(messages: Iterable[Message], manner: Manner) -> Iterator[str]:
+def _message_lines(messages: Iterable[Message], manner: ReplayAdapter) -> Iterator[str]:
     """Messages of clients, as decode shows them."""
     conversation = manner.protocol.open(True)
     for n, message in enumerate(messages):

@@ -10,7 +10,7 @@ from math import inf
 
 from wiretool.errors import EncodeError
 from wiretool.net.caller import Abort, Act, Caller, Dial, Finish, Send
-from wiretool.replay.adapter import Manner, Talk
+from wiretool.replay.adapter import ReplayAdapter, Talk
 from wiretool.replay.later import Later
 from wiretool.replay.line import Line
 from wiretool.replay.lines import Lines
@@ -34,7 +34,7 @@ class Player(Caller):
     def __init__(
         self,
         script: Script,
-        manners: Mapping[str, Manner],
+        manners: Mapping[str, ReplayAdapter],
         *,
         speed: float = inf,
         seed: int = 0,

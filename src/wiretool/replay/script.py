@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from wiretool.records import Record
-from wiretool.replay.adapter import Manner
+from wiretool.replay.adapter import ReplayAdapter
 from wiretool.sessions.dialogues import Dialogue, Ended, Event, How, Opened, Recording, Told
 
 
@@ -97,7 +97,7 @@ class Script:
 
 def script_of(
     recording: Recording,
-    manners: Mapping[str, Manner],
+    manners: Mapping[str, ReplayAdapter],
     *,
     is_wanted: Callable[[Record], bool] = lambda record: True,
 ) -> Script:
@@ -216,7 +216,7 @@ class _Scribe:
         self,
         script: Script,
         dialogue: Dialogue,
-        manner: Manner,
+        manner: ReplayAdapter,
         is_wanted: Callable[[Record], bool],
         *,
         has_end: bool,

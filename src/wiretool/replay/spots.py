@@ -7,7 +7,7 @@ from typing import NamedTuple
 from wiretool.codec.flatbuffers import Table
 from wiretool.codec.jsonform import nearest
 from wiretool.errors import UsageError
-from wiretool.faults.adapter import dialect_of
+from wiretool.faults.adapter import fault_adapter_of
 from wiretool.faults.words import Words
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.replay.adapter import Difference, Steps
@@ -62,9 +62,11 @@ def field_of(text: str) -> Steps:
 def check_spot(spot: Spot, protocols: Iterable[Protocol]) -> None:
     """UsageError where no message is called so, or none that is has such a field."""
     every = list(protocols)
-    having = [protocol for protocol in every if any(name == spot.message for _, name in dialect_of(protocol).kinds)]
+    having = [
+        protocol for protocol in every if any(name == spot.message for _, name in fault_adapter_of(protocol).kinds)
+    ]
     if not having:
-        known = {name for protocol in every for _, name in dialect_of(protocol).kinds}
+        known = {name for protocol in every for _, name in fault_adapter_of(protocol).kinds}
         raise UsageError(f"no message is called {spot.message!r}{nearest(spot.message, known)}")
     whys = [_why_not(spot, protocol) for protocol in having]
     if all(whys):
@@ -91,7 +93,7 @@ def _names_of(message: str, protocol: Protocol) -> Names:
     if any(issubclass(cls, Table) for cls in protocol.messages):
         return names_for([protocol]).members["fields"]
     names = Names()
-    for (_, name), cls in dialect_of(protocol).declared.items():
+    for (_, name), cls in fault_adapter_of(protocol).declared.items():
         if name == message:
             names.add_fields(cls)
     return names

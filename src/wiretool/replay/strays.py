@@ -4,7 +4,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from wiretool.replay.adapter import Manner, Verdict
+from wiretool.replay.adapter import ReplayAdapter, Verdict
 from wiretool.replay.judge import judge
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.values import Values
@@ -13,7 +13,9 @@ from wiretool.replay.values import Values
 _TRIED_MAX = 8
 
 
-def take_in(manner: Manner, values: Values, outcomes: Iterable[Outcome], strays: Sequence[Outcome]) -> list[Outcome]:
+def take_in(
+    manner: ReplayAdapter, values: Values, outcomes: Iterable[Outcome], strays: Sequence[Outcome]
+) -> list[Outcome]:
     """Take each stray reply for one that lacks and differs from it in no more than one place; what is left of them."""
     lacking: dict[str, deque[Outcome]] = defaultdict(deque)
     for outcome in outcomes if strays else ():
@@ -50,7 +52,7 @@ def _is_beside_frame(outcome: Outcome) -> bool:
     return bool(outcome.live) and outcome.live[0].kind == "problem" and outcome.live[0].length == 0
 
 
-def _lacks(manner: Manner, outcome: Outcome) -> bool:
+def _lacks(manner: ReplayAdapter, outcome: Outcome) -> bool:
     """Whether a reply did not come, for no reason that is known."""
     is_short = len(outcome.live) < len(outcome.recorded) and not outcome.is_covered
     if not is_short or outcome.verdict is Verdict.UNKNOWN:
@@ -58,12 +60,12 @@ def _lacks(manner: Manner, outcome: Outcome) -> bool:
     return manner.excuse_missing(outcome.recorded[len(outcome.live)], outcome.request, outcome.dialogue) is None
 
 
-def _is_stray(manner: Manner, stray: Outcome) -> bool:
+def _is_stray(manner: ReplayAdapter, stray: Outcome) -> bool:
     live = stray.live[0]
     return live.kind == "frame" and manner.excuse_extra(live, None, stray.dialogue) is None
 
 
-def _take(manner: Manner, values: Values, lacking: dict[str, deque[Outcome]], stray: Outcome) -> bool:
+def _take(manner: ReplayAdapter, values: Values, lacking: dict[str, deque[Outcome]], stray: Outcome) -> bool:
     live = stray.live[0]
     waiting = lacking[live.message]
     for outcome in islice(waiting, _TRIED_MAX):

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from wiretool import limits
-from wiretool.codec.message import Side
+from wiretool.codec.message import SIDES, Side
 from wiretool.errors import EncodeError, InputError, UsageError
 from wiretool.expectations import json_problem
 from wiretool.protocols.base.encoder import ConnectionEncoder, PendingFrame, SentMessage
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.registry import protocol_named
 
-SIDES: tuple[Side, Side] = ("client", "server")
 #: What only a record of decode has: where the bytes of its message were captured.
 RECORD_MARK = "packets"
 #: Records of a connection among which one shows whether the first bytes of the connection were captured.

@@ -11,11 +11,11 @@ from wiretool.batches.batch import Batch, Ends, FrameRun
 from wiretool.capture.bulk_streams import BulkStreams, Fed
 from wiretool.capture.fragments import Fragment, Fragments
 from wiretool.capture.layers import segment_of
+from wiretool.capture.lent_streams import LentStreams
 from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.packet_counts import PacketCounts
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.segments import SegmentTable, read_segment_tables
-from wiretool.capture.streams import Streams
 from wiretool.capture.tables import PacketTable
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.message import Side
@@ -214,7 +214,7 @@ class _Senders:
 
     def __init__(self, ports: Collection[int]) -> None:
         recent = RecentRuns()
-        self._streams = Streams(ports, recent)
+        self._streams = LentStreams(ports, recent)
         self._bulk = BulkStreams(self._streams, recent)
 
     def of(self, table: SegmentTable) -> Integers:

@@ -7,7 +7,7 @@ from tests.bench.census.lie import Lie
 from tests.bench.census.play import Played, play
 from tests.bench.census.telling import teller
 from wiretool.protocols.base.registry import PROTOCOLS
-from wiretool.replay.adapter import Manner
+from wiretool.replay.adapter import ReplayAdapter
 from wiretool.replay.adapters import manners
 from wiretool.replay.diff.comparing import compare
 from wiretool.replay.grid import grid, key_of
@@ -70,7 +70,7 @@ class Judge:
         result.why = {"replay": why, "against": why, "diff": _news(self._usual_diff, compared, lie)}
 
     def _compare(self, lying: Played) -> Sequence[Outcome]:
-        every = {name: Manner(protocol) for name, protocol in PROTOCOLS.items()} | dict(manners())
+        every = {name: ReplayAdapter(protocol) for name, protocol in PROTOCOLS.items()} | dict(manners())
         return compare(self.honest.capture, lying.capture, every)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from tests.replay.rewriting import RewritingStage
 from wiretool.capture.files import read_packets
 from wiretool.errors import EncodeError
-from wiretool.faults.adapter import Dialect, Form
+from wiretool.faults.adapter import FaultAdapter, Form
 from wiretool.net.caller import Abort, Act, Dial, Finish, Send
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.pravega_controller.calls import CALLS
@@ -52,7 +52,7 @@ class Reply:
 
 
 #: The bytes to send in place of a message.
-Rewrite = Callable[[Reply, Dialect, Conversation], bytes]
+Rewrite = Callable[[Reply, FaultAdapter, Conversation], bytes]
 
 
 @dataclass(slots=True)
@@ -142,7 +142,7 @@ class Censor(RewritingStage):
         return self._rewrite_reply(reply, dialect, self.watch(number).conversation)
 
 
-def is_message(record: Record, dialect: Dialect) -> bool:
+def is_message(record: Record, dialect: FaultAdapter) -> bool:
     """Return whether it is a message whose fields can be written again."""
     if record.kind != "frame" or record.message in _OPAQUE or dialect.why_fixed("server", record.raw):
         return False
@@ -151,7 +151,7 @@ def is_message(record: Record, dialect: Dialect) -> bool:
     return record.fields is not None
 
 
-def encoded(reply: Reply, form: Form, dialect: Dialect, conversation: Conversation) -> bytes | None:
+def encoded(reply: Reply, form: Form, dialect: FaultAdapter, conversation: Conversation) -> bytes | None:
     """Return the message with other fields; None where it cannot be written."""
     try:
         return dialect.frame(reply.record, form, reply.record.raw, conversation, random.Random(1))

@@ -6,7 +6,7 @@ from tests.bench.census.lie import CONSTANT, TIES, Lie, Steps, same, values_in
 from tests.bench.census.play import Reply, Rewrite, encoded
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Answer, Change
-from wiretool.faults.adapter import Dialect
+from wiretool.faults.adapter import FaultAdapter
 from wiretool.faults.places import with_value
 from wiretool.protocols.base.conversation import Conversation
 
@@ -17,7 +17,7 @@ def teller(lie: Lie) -> Rewrite:
     #: What this run said in the place of another message of the honest one.
     other: list[Reply] = []
 
-    def rewrite(reply: Reply, dialect: Dialect, conversation: Conversation) -> bytes:
+    def rewrite(reply: Reply, dialect: FaultAdapter, conversation: Conversation) -> bytes:
         raw = reply.record.raw
         if lie.other is not None and reply.at == lie.other.at and reply.record.message == lie.other.record.message:
             other.append(reply)
@@ -48,7 +48,9 @@ def _reordered(lie: Lie, reply: Reply, held: list[bytes]) -> bytes:
     return raw
 
 
-def _made(lie: Lie, reply: Reply, dialect: Dialect, conversation: Conversation, other: Reply | None) -> bytes | None:
+def _made(
+    lie: Lie, reply: Reply, dialect: FaultAdapter, conversation: Conversation, other: Reply | None
+) -> bytes | None:
     if lie.kind == "drop":
         return b""
     if lie.kind == "double":
@@ -78,7 +80,7 @@ def _moved(lie: Lie, reply: Reply) -> list[tuple[Steps, Any]]:
 
 
 def _replaced(
-    lie: Lie, reply: Reply, dialect: Dialect, conversation: Conversation, other: Reply | None
+    lie: Lie, reply: Reply, dialect: FaultAdapter, conversation: Conversation, other: Reply | None
 ) -> bytes | None:
     if lie.failure:
         assert reply.request is not None

@@ -20,7 +20,7 @@ from tests.bench.decode import ToolFailed
 
 #: What captures depend on: they are made anew when one of these has changed.
 SOURCES = (
-    *(f"columns/{name}.py" for name in ("appends", "captures", "harmed", "mixed", "packets", "samples")),
+    *(f"columns/{name}.py" for name in ("appends", "captures", "careful", "harmed", "mixed", "packets", "samples")),
     *("segments.py", "pravega_appends.py", "sbp_requests.py", "offramp_messages.py", "talk.py"),
 )
 #: Bytes of an event in captures of large appends.
@@ -29,18 +29,23 @@ LARGE_EVENT_BYTES = 30_000
 
 @dataclass(frozen=True)
 class Recipe:
-    """A capture to be made; with `harm_share`, so many of its segments are lost, doubled or swapped."""
+    """A capture to be made; with `harm_share`, so many of its segments are lost, doubled or swapped.
+
+    The packets of such a one are `slowed` times as far apart.
+    """
 
     kind: str
     connections: int = 1
     size: int = 0
     harm_share: float = 0.0
+    slowed: int = 1
 
     @property
     def stem(self) -> str:
         """The name of its file without the edition."""
         harmed = f"-{self.harm_share:g}" if self.harm_share else ""
-        return f"{self.kind}-{self.connections}-{self.size}{harmed}"
+        slowed = f"-slowed-{self.slowed}" if self.slowed > 1 else ""
+        return f"{self.kind}-{self.connections}-{self.size}{harmed}{slowed}"
 
     @property
     def file_name(self) -> str:
@@ -95,8 +100,8 @@ class Captures:
     def _make(self, recipe: Recipe, path: Path) -> int:
         if not recipe.harm_share:
             return int(_said_by(command_of(recipe, str(path))))
-        clean = self.get(replace(recipe, harm_share=0.0))
-        words = [str(clean.path), str(path), "--share", str(recipe.harm_share)]
+        clean = self.get(replace(recipe, harm_share=0.0, slowed=1))
+        words = [str(clean.path), str(path), "--share", str(recipe.harm_share), "--slowed", str(recipe.slowed)]
         _said_by([sys.executable, "-m", "tests.bench.columns.harmed", *words])
         return clean.frames
 
@@ -136,12 +141,14 @@ def write_in_arrays(file: IO[bytes], recipe: Recipe) -> int:
 def write_by_packets(path: Path, recipe: Recipe) -> int:
     """Write a capture packet by packet; return the frames in it."""
     from tests.bench import offramp_messages, sbp_requests
-    from tests.bench.columns import mixed
+    from tests.bench.columns import careful, mixed
 
     if recipe.kind == "sbp":
         return sbp_requests.make_capture(path, packets=recipe.size, connections=recipe.connections)
     if recipe.kind.startswith("mixed-"):
         return mixed.make_capture(path, recipe.kind.removeprefix("mixed-"), recipe.size, recipe.connections)
+    if recipe.kind.startswith("careful-"):
+        return careful.make_capture(path, recipe.kind.removeprefix("careful-"), recipe.size, recipe.connections)
     deflate = "takeover" if recipe.kind == "deflate" else ""
     return offramp_messages.make_capture(
         path, messages=recipe.size, deflate=deflate, connections=recipe.connections, is_committed=True
@@ -167,13 +174,13 @@ FILED = ("sbp", "offramp", "deflate", "mixed-sbp", "mixed-pravega", "mixed-offra
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=(*STREAMED, *FILED))
+    parser.add_argument("kind", help=f"of {', '.join((*STREAMED, *FILED))}, or careful-MANNER-PROTOCOL")
     parser.add_argument("connections", type=int)
     parser.add_argument("size", type=int)
     parser.add_argument("-o", "--output", required=True, help="file, or - for stdout")
     options = parser.parse_args(arguments)
     recipe = Recipe(options.kind, options.connections, options.size)
-    if options.kind in FILED:
+    if options.kind not in STREAMED:
         frames = write_by_packets(Path(options.output), recipe)
     elif options.output == "-":
         frames = STREAMED[options.kind](sys.stdout.buffer, recipe)

@@ -1,13 +1,15 @@
 """Copies of captures with some of their segments lost, sent twice or out of order.
 
-    python -m tests.bench.columns.harmed IN OUT [--share 0.001] [--seed 1]
+    python -m tests.bench.columns.harmed IN OUT [--share 0.001] [--seed 1] [--slowed 1]
 
 Each harm is as frequent as the others. A doubled segment comes again within the next 20 packets, a swapped one after
-the next of its flow. Equal arguments give equal bytes. Prints how many segments there were of each.
+the next of its flow. Packets are so many times as far apart as `--slowed` says. Equal arguments give equal bytes.
+Prints how many segments there were of each.
 """
 
 import argparse
 import random
+import struct
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,9 +22,11 @@ HARMS = ("lost", "doubled", "swapped")
 DOUBLED_WITHIN = 20
 #: Addresses and ports in a record: Ethernet, IPv4 without options.
 FLOW = slice(RECORD_BYTES + 26, RECORD_BYTES + 38)
+#: Seconds and microseconds.
+_TIME = struct.Struct("<II")
 
 
-def harm(source: Path, target: Path, *, share: float = 0.001, seed: int = 1) -> Counter[str]:
+def harm(source: Path, target: Path, *, share: float = 0.001, seed: int = 1, slowed: int = 1) -> Counter[str]:
     """Write the harmed copy of a little-endian pcap file; count the harms. The times stay in order."""
     raw = source.read_bytes()
     spans = list(_records(raw))
@@ -34,8 +38,15 @@ def harm(source: Path, target: Path, *, share: float = 0.001, seed: int = 1) -> 
         for place, index in enumerate(order):
             start, end = spans[index]
             time = spans[min(place, len(spans) - 1)][0]
-            file.write(raw[time : time + 8] + raw[start + 8 : end])
+            file.write(_time(raw, spans[0][0], time, slowed) + raw[start + 8 : end])
     return done
+
+
+def _time(raw: bytes, first: int, at: int, slowed: int) -> bytes:
+    """Return the time of the record that begins `at`, so many times as long after the first one."""
+    times = (_TIME.unpack_from(raw, each) for each in (first, at))
+    begun, time = (seconds * 1_000_000 + micros for seconds, micros in times)
+    return _TIME.pack(*divmod(begun + (time - begun) * slowed, 1_000_000))
 
 
 def _records(raw: bytes) -> Iterator[tuple[int, int]]:
@@ -76,8 +87,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("target", type=Path)
     parser.add_argument("--share", type=float, default=0.001)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--slowed", type=int, default=1)
     options = parser.parse_args(arguments)
-    print(dict(harm(options.source, options.target, share=options.share, seed=options.seed)))
+    how = {"share": options.share, "seed": options.seed, "slowed": options.slowed}
+    print(dict(harm(options.source, options.target, **how)))
     return 0
 
 

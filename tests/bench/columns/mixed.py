@@ -132,10 +132,10 @@ def pravega_opening() -> Sequence[Sent]:
     hello = Hello(high_version=17, low_version=5)
     last: dict[str, Any] = {"request_id": 1, "segment": SEGMENT, "writer_id": WRITER, "last_event_number": -(2**63)}
     return [
-        _pravega("client", hello),
-        _pravega("server", hello),
-        _pravega("client", SetupAppend(request_id=1, writer_id=WRITER, segment=SEGMENT)),
-        _pravega("server", AppendSetup(**last)),
+        sent_in_pravega("client", hello),
+        sent_in_pravega("server", hello),
+        sent_in_pravega("client", SetupAppend(request_id=1, writer_id=WRITER, segment=SEGMENT)),
+        sent_in_pravega("server", AppendSetup(**last)),
     ]
 
 
@@ -158,7 +158,7 @@ def pravega_exchanges(rng: random.Random) -> Iterator[Exchange]:
             yield _asked(request, reply, next(numbers), rng)
         for failure in failures:
             yield _asked(ReadSegment, failure, next(numbers), rng)
-        yield [_pravega("client", KeepAlive()), _pravega("server", KeepAlive())]
+        yield [sent_in_pravega("client", KeepAlive()), sent_in_pravega("server", KeepAlive())]
 
 
 def _asked(request: type[Message], reply: type[Message], number: int, rng: random.Random) -> Exchange:
@@ -166,7 +166,10 @@ def _asked(request: type[Message], reply: type[Message], number: int, rng: rando
     asked = message_of(request, rng, request_id=number)
     place = {"segment": asked.segment, "offset": asked.offset} if isinstance(asked, ReadSegment) else {}
     given = place if reply is SegmentRead else {}
-    return [_pravega("client", asked), _pravega("server", message_of(reply, rng, request_id=number, **given))]
+    return [
+        sent_in_pravega("client", asked),
+        sent_in_pravega("server", message_of(reply, rng, request_id=number, **given)),
+    ]
 
 
 def _appends(numbers: Iterator[int], rng: random.Random) -> Iterator[Exchange]:
@@ -175,30 +178,32 @@ def _appends(numbers: Iterator[int], rng: random.Random) -> Iterator[Exchange]:
     number = next(numbers)
     end: dict[str, Any] = {"writer_id": WRITER, "num_events": 1, "last_event_number": number, "request_id": number}
     whole = AppendBlockEnd(size_of_whole_events=len(data), data=data, **end)
-    yield [_pravega("client", whole), _acknowledged(number)]
+    yield [sent_in_pravega("client", whole), acknowledged(number)]
     number = next(numbers)
     end |= {"last_event_number": number, "request_id": number}
     block = AppendBlock(writer_id=WRITER, data=data)
     yield [
-        _pravega("client", block),
-        _pravega("client", AppendBlockEnd(size_of_whole_events=len(data), data=b"", **end)),
-        _pravega("client", Padding(length=4)),
-        _acknowledged(number),
+        sent_in_pravega("client", block),
+        sent_in_pravega("client", AppendBlockEnd(size_of_whole_events=len(data), data=b"", **end)),
+        sent_in_pravega("client", Padding(length=4)),
+        acknowledged(number),
     ]
     for reply in (DataAppended, ConditionalCheckFailed, InvalidEventNumber):
         number = next(numbers)
         append = message_of(ConditionalAppend, rng, writer_id=WRITER, event_number=number, request_id=number)
         answer = message_of(reply, rng, writer_id=WRITER, event_number=number, request_id=number)
-        yield [_pravega("client", append), _pravega("server", answer)]
+        yield [sent_in_pravega("client", append), sent_in_pravega("server", answer)]
 
 
-def _acknowledged(number: int) -> Sent:
+def acknowledged(number: int) -> Sent:
+    """Return the acknowledgement of the append with a number."""
     before = number - 1
     ack = DataAppended(writer_id=WRITER, event_number=number, previous_event_number=before, request_id=number)
-    return _pravega("server", ack)
+    return sent_in_pravega("server", ack)
 
 
-def _pravega(side: Side, message: Message) -> Sent:
+def sent_in_pravega(side: Side, message: Message) -> Sent:
+    """Return a message as it is sent."""
     return Sent(side, encode_pravega(message, side))
 
 

@@ -1,7 +1,9 @@
 """The parts of the bench: each measures wiretool and its peers on its captures, and holds the ratios against marks."""
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 
+from tests.bench.columns import careful
 from tests.bench.columns.captures import Recipe
 from tests.bench.columns.runs import (
     PRAVEGA_FIELDS,
@@ -56,6 +58,9 @@ MIXED_FRAMES, MIXED_FRAMES_QUICK, MIXED_CONNECTIONS, MIXED_MARK = 50_000, 20_000
 HARM_CONNECTIONS = (64, 1_000)
 #: The share of segments that are harmed: how much longer the harmed capture may take.
 HARM_MARKS, HARM_QUICK_SHARE = {0.0005: 1.3, 0.005: 1.6, 0.02: 3.0}, 0.8
+#: How many times as far apart the packets are of harmed captures in which gaps expire: 1 ms.
+HARM_SLOWED = (1, 40)
+CAREFUL_FRAMES, CAREFUL_FRAMES_QUICK, CAREFUL_CONNECTIONS, CAREFUL_MARK = 100_000, 30_000, (1, 64, 1_000), 1.1
 LARGE_MARKS = {LUA_FIELDS: 2.0, TSHARK: 1.5, DPKT: 1.2}
 
 
@@ -195,14 +200,28 @@ def measure_harmed(bench: Bench) -> None:
     for count in chosen(bench, HARM_CONNECTIONS):
         recipe = appends(bench, count)
         clean = bench.seconds(f"harmed, clean, {named(count)}", recipe, commands)
-        for share, mark in HARM_MARKS.items():
-            title = f"harmed {share:.2%}, {named(count)}"
-            harmed = Recipe(recipe.kind, count, recipe.size, share)
+        for share, slowed in product(HARM_MARKS, HARM_SLOWED):
+            title = f"harmed {share:.2%}{', slowed' if slowed > 1 else ''}, {named(count)}"
+            harmed = Recipe(recipe.kind, count, recipe.size, share, slowed)
             # A third is lost, each with its frames and a write that it was a part of.
             seconds = bench.seconds(title, harmed, commands, found_min=1 - 2 * share)
             for name in seconds:
                 ratio = seconds[name] / clean[name]
-                bench.report.at_most(f"{title}: {name} / clean", ratio, mark, quick_share=HARM_QUICK_SHARE)
+                bench.report.at_most(f"{title}: {name} / clean", ratio, HARM_MARKS[share], quick_share=HARM_QUICK_SHARE)
+
+
+def measure_careful(bench: Bench) -> None:
+    """Measure `stats` and Parquet of connections that need care all the time, against the row path."""
+    jobs = {"stats": stats, "Parquet": parquet}
+    for kind, count in product(careful.KINDS, chosen(bench, CAREFUL_CONNECTIONS)):
+        title = f"careful {kind}, {named(count)}"
+        recipe = Recipe(f"careful-{kind}", count, CAREFUL_FRAMES_QUICK if bench.is_quick else CAREFUL_FRAMES)
+        commands = {name: job(bench.engine) for name, job in jobs.items()}
+        commands |= {f"{name} by {ROWS}": job(ROWS) for name, job in jobs.items()}
+        seconds = bench.seconds(title, recipe, commands)
+        for name in jobs:
+            ratio = seconds[name] / seconds[f"{name} by {ROWS}"]
+            bench.report.at_most(f"{title}: {name} / rows", ratio, CAREFUL_MARK, quick_share=HARM_QUICK_SHARE)
 
 
 PARTS: Mapping[str, Callable[[Bench], None]] = {
@@ -216,4 +235,5 @@ PARTS: Mapping[str, Callable[[Bench], None]] = {
     "deflate": lambda bench: measure_others(bench, "deflate"),
     "mixed": measure_mixed,
     "harmed": measure_harmed,
+    "careful": measure_careful,
 }

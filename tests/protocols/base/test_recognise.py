@@ -11,7 +11,7 @@ from tests.protocols.pravega_controller import talk as controller
 from tests.protocols.pravega_draft.talk import SETUP as DRAFT_SETUP
 from tests.protocols.pravega_draft.talk import begin, end
 from wiretool import limits
-from wiretool.codec.message import Side
+from wiretool.codec.message import SIDES, Side
 from wiretool.protocols.base import recognise as recognising
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.recognise import Chunk, Verdict, describe_foreign, recognise
@@ -285,7 +285,7 @@ def test_a_protocol_that_no_side_begins_with_is_not_weighed(monkeypatch: pytest.
 
 
 PRAVEGA: dict[Side, list[bytes]] = {
-    side: [sent.data for sent in talk("pravega")[4:] if sent.side == side] for side in recognising.SIDES
+    side: [sent.data for sent in talk("pravega")[4:] if sent.side == side] for side in SIDES
 }
 
 
@@ -296,7 +296,7 @@ def unproved(monkeypatch: pytest.MonkeyPatch, chunk: Chunk, *, final: bool) -> V
         return verdict([], 12345, final=final, from_start=False, chunks=[chunk])
 
 
-@pytest.mark.parametrize("side", recognising.SIDES)
+@pytest.mark.parametrize("side", SIDES)
 def test_frames_at_the_front_of_a_middle_prove_their_protocol_without_weighing(
     side: Side, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,7 +322,7 @@ def test_more_frames_than_are_weighed_do_not_tell_what_follows_them(monkeypatch:
 @pytest.mark.parametrize("seed", range(60))
 def test_a_verdict_at_the_front_is_that_of_weighing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     luck = random.Random(seed)
-    side: Side = luck.choice(recognising.SIDES)
+    side: Side = luck.choice(SIDES)
     frames = luck.choices(PRAVEGA[luck.choice((side, side, "client", "server"))], k=luck.choice((1, 2, 5, 40, 90)))
     data = bytearray(b"".join(frames))
     for _ in range(luck.choice((0, 0, 1, 3))):

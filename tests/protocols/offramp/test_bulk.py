@@ -2,7 +2,7 @@
 
 import gc
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +34,8 @@ from wiretool.bulk.read import read_batches
 from wiretool.codec.columns import Objects
 from wiretool.codec.message import Message, Side
 from wiretool.protocols.base.columns import NO_REPLY, Frames, Group
-from wiretool.protocols.offramp import bulk_turns
-from wiretool.protocols.offramp.bulk import OfframpBulk
+from wiretool.protocols.offramp import bulk, bulk_turns
+from wiretool.protocols.offramp.bulk import COLUMNS
 from wiretool.protocols.offramp.bulk_columns import Reread
 from wiretool.protocols.offramp.bulk_json import plain_objects
 from wiretool.protocols.offramp.connection import Connection
@@ -62,6 +62,7 @@ Told = tuple[int, str, Any, list[str], int | None]
 def short_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read few frames together, too."""
     monkeypatch.setattr(bulk_turns, "RANGE_FRAMES_MIN", 1)
+    monkeypatch.setattr(bulk, "FRAMES_MIN", 1)
 
 
 DEFLATES = ["", "permessage-deflate", "permessage-deflate; server_no_context_takeover; client_no_context_takeover"]
@@ -109,11 +110,17 @@ def told_at_once(connection: Connection, said: Sequence[Said]) -> tuple[list[Tol
         (one,) = told_one_by_one(connection, [(side, raw)], row + 1)
         told.append(one)
 
-    groups = OfframpBulk(connection).read(frames, read_one)
+    groups = read_alone(connection, frames, read_one)
     odd = len(told)
     for group in groups:
         told += told_of(group, frames)
     return sorted(told, key=lambda one: one[0]), odd
+
+
+def read_alone(connection: Connection, frames: Frames, read_one: Callable[[int], None]) -> Sequence[Group]:
+    """Return the groups of frames of one connection."""
+    owner = np.zeros(len(frames.starts), np.int64)
+    return COLUMNS.read(frames, owner, [connection], lambda those: None, read_one)
 
 
 def told_of(group: Group, frames: Frames) -> list[Told]:
@@ -183,7 +190,7 @@ def test_all_that_flows_at_once() -> None:
 
 def test_numbers_have_columns_of_numbers() -> None:
     said = said_by(road_message(1), MessageEvent(partition=1, offset=2**62, schema=1, payload=None))
-    (group,) = OfframpBulk(begun("")).read(frames_of(said), lambda row: pytest.fail(f"{row} is read by itself"))
+    (group,) = read_alone(begun(""), frames_of(said), lambda row: pytest.fail(f"{row} is read by itself"))
     kinds = {name: type(column).__name__ for name, column in group.columns.items()}
     numbers = dict.fromkeys(("partition", "offset", "schema", "timestampMs"), "Numbers")
     assert kinds == {"type": "Choice", **numbers, "payload": "Objects"}
@@ -205,9 +212,7 @@ def test_payloads_are_kept_as_texts() -> None:
     deflate = Deflater()
     said: list[Said] = [("server", frame("server", FIN | RSV1 | TEXT, deflate(encoded(each)))) for each in events[:4]]
     said += said_by(events[4])
-    (group,) = OfframpBulk(begun(DEFLATES[1])).read(
-        frames_of(said), lambda row: pytest.fail(f"{row} is read by itself")
-    )
+    (group,) = read_alone(begun(DEFLATES[1]), frames_of(said), lambda row: pytest.fail(f"{row} is read by itself"))
     column, wanted = group.columns["payload"], [each.payload for each in events]
     assert isinstance(column, Objects)
     assert isinstance(column.values, Reread)

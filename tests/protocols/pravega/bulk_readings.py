@@ -10,7 +10,7 @@ import numpy as np
 from wiretool.batches.rows import values_of
 from wiretool.codec.columns import Flags
 from wiretool.codec.message import Side
-from wiretool.protocols.base.columns import NO_REPLY, BulkConversation, Events, Frames, Group, ProtocolColumns
+from wiretool.protocols.base.columns import NO_REPLY, Events, Frames, Group, ProtocolColumns, SteadyReader
 from wiretool.protocols.base.conversation import Conversation, Reading
 
 #: Who says it, and the bytes of the frame.
@@ -30,14 +30,30 @@ def by_rows(conversation: Conversation, said: Sequence[Said]) -> Told:
 
 
 def by_bulk(
-    conversation: "Conversation | Counted", bulk: BulkConversation, said: Sequence[Said], cuts: Sequence[int]
+    session: "Conversation | Counted",
+    talk: Conversation,
+    columns: ProtocolColumns,
+    said: Sequence[Said],
+    cuts: Sequence[int],
 ) -> Told:
-    """What the column path says of the same frames, given to it in as many parts as there are `cuts` and one."""
+    """What columns say of the same frames of a conversation, given to them in as many parts as `cuts` and one.
+
+    `session` reads those of them that are read by themselves.
+    """
     told: Told = {}
     bounds = [0, *sorted(cuts), len(said)]
     for start, stop in pairwise(bounds):
         frames = frames_of(said[start:stop], start * STEP + 1)
-        groups = bulk.read(frames, _reader(conversation, frames, told))
+        reader = columns.open()
+        reader.take_over(0, talk)
+        left: list[Conversation] = []
+
+        def leave(_: Flags, reader: SteadyReader = reader, left: list[Conversation] = left) -> None:
+            left += reader.release(np.arange(1 - len(left)))
+
+        owner = np.zeros(len(frames.starts), np.int64)
+        groups = reader.read(frames, owner, np.zeros(1, np.int64), leave, _reader(session, frames, told))
+        leave(np.ones(1, np.bool_))
         for group in groups:
             for n, reading in readings_of(frames, group):
                 assert n not in told, "a frame is told once"
@@ -73,9 +89,8 @@ def by_together(
 
     for slot, talk in enumerate(talks):
         reader.take_over(slot, talk)
-    groups, is_read = reader.read(frames, np.array(owners, np.int64), slots, leave, read_one)
+    groups = reader.read(frames, np.array(owners, np.int64), slots, leave, read_one)
     leave(~is_left)
-    assert is_read.all() or not is_read.any()
     for group in groups:
         for n, reading in readings_of(frames, group):
             assert n not in readings[owners[n // STEP]], "a frame is read once"
@@ -85,22 +100,22 @@ def by_together(
 
 def slow_frames(
     rows: Conversation,
-    columns: Conversation,
-    bulk: BulkConversation,
+    talk: Conversation,
+    columns: ProtocolColumns,
     state_of: Callable[[Any], Any],
     said: Sequence[Said],
     cuts: Sequence[int],
 ) -> int:
     """How many of the frames the session of the column path read itself; AssertionError where the two ways differ.
 
-    `rows` and `columns` are conversations that stand alike, `bulk` is of the latter; so they have to when all is said.
+    `rows` and `talk` are conversations that stand alike; so they have to when all is said.
     """
-    session = Counted(columns)
-    expected, told = by_rows(rows, said), by_bulk(session, bulk, said, cuts)
+    session = Counted(talk)
+    expected, told = by_rows(rows, said), by_bulk(session, talk, columns, said, cuts)
     for n, reading in expected.items():
         assert told[n] == reading, f"frame {n // STEP}"
     assert len(told) == len(expected)
-    assert state_of(columns) == state_of(rows)
+    assert state_of(talk) == state_of(rows)
     return session.count
 
 

@@ -13,9 +13,8 @@ from tests.protocols.pravega.bulk_readings import STEP, Said, by_bulk, by_togeth
 from tests.protocols.pravega.talk import OTHER, SEGMENT, SET_UP, SETUP, SETUP_OTHER, WRITER, ack, block, end
 from wiretool import limits
 from wiretool.codec.message import Message, Side
-from wiretool.protocols.pravega import PROTOCOL, append_columns, bulk, bulk_kinds, bulk_turns
+from wiretool.protocols.pravega import PROTOCOL, bulk, bulk_kinds, bulk_turns
 from wiretool.protocols.pravega.appends import event_frame
-from wiretool.protocols.pravega.bulk import PravegaBulk
 from wiretool.protocols.pravega.failures import AuthTokenCheckFailed, InvalidEventNumber, NoSuchSegment, WrongHost
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import (
@@ -240,8 +239,8 @@ def state_of(talk: PravegaConversation) -> Any:
 
 def check(said: Sequence[Said], cuts: Sequence[int] = (), *, is_whole: bool = True) -> int:
     """AssertionError where the two ways differ; how many of the frames the session read itself."""
-    rows, columns = PravegaConversation(is_whole), PravegaConversation(is_whole)
-    return slow_frames(rows, columns, PravegaBulk(columns), state_of, said, cuts)
+    rows, talk = PravegaConversation(is_whole), PravegaConversation(is_whole)
+    return slow_frames(rows, talk, bulk.COLUMNS, state_of, said, cuts)
 
 
 @contextmanager
@@ -249,7 +248,6 @@ def small() -> Iterator[None]:
     """Arrays for a handful of frames already, so that short talks try every way."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bulk, "FRAMES_MIN", 1)
-        patch.setattr(append_columns, "FRAMES_MIN", 1)
         patch.setattr(bulk_turns, "STRETCH_MIN", 3)
         patch.setattr(bulk_turns, "RETRY_FRAMES", 2)
         patch.setattr(bulk_kinds, "KIND_MIN", 1)
@@ -336,7 +334,7 @@ def test_the_count_of_what_waits_is_kept() -> None:
     said = appends(300)
     talk = PROTOCOL.open(True)
     assert isinstance(talk, PravegaConversation)
-    by_bulk(talk, PravegaBulk(talk), said, ())
+    by_bulk(talk, talk, bulk.COLUMNS, said, ())
     assert talk.acks.room == limits.REQUESTS_OPEN_MAX - 5
 
 
@@ -367,7 +365,7 @@ def test_classes_with_columns_need_no_session() -> None:
 def check_together(saids: Sequence[Sequence[Said]], *, is_whole: bool = True) -> int:
     """Return how many frames the session read itself; AssertionError where readings or states differ from rows."""
     talks = [PravegaConversation(is_whole) for _ in saids]
-    readings, owners, singles = by_together(talks, PravegaBulk.together, saids, random.Random(1))
+    readings, owners, singles = by_together(talks, bulk.COLUMNS, saids, random.Random(1))
     for index, said in enumerate(saids):
         alone = PravegaConversation(is_whole)
         rows = [row for row, owner in enumerate(owners) if owner == index]

@@ -14,7 +14,7 @@ from tests.protocols.pravega.test_bulk import state_of
 from wiretool import limits
 from wiretool.codec.message import Message, Side
 from wiretool.protocols.base.columns import OpeningReader
-from wiretool.protocols.pravega.bulk import PravegaBulk
+from wiretool.protocols.pravega.bulk import COLUMNS
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import AppendSetup, Hello, KeepAlive, SetupAppend
 from wiretool.protocols.pravega.session import PravegaConversation
@@ -76,7 +76,7 @@ def readings(
     random.Random(seed).shuffle(owners)
     waiting = [iter(said) for said in saids]
     every = frames_of([next(waiting[index]) for index in owners], 1)
-    columns, owner = PravegaBulk.together, np.array(owners, np.int64)
+    columns, owner = COLUMNS, np.array(owners, np.int64)
     if is_whole:
         read = columns.read_new(every, owner, len(saids))
     else:

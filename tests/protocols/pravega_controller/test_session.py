@@ -2,10 +2,10 @@
 
 import pytest
 
-from wiretool.codec.message import Side
+from wiretool.codec.message import SIDES, Side
 from wiretool.protocols.pravega_controller.grpc_messages import Held
 from wiretool.protocols.pravega_controller.messages import FRAMES, Data, Headers, PushPromise, RstStream, WindowUpdate
-from wiretool.protocols.pravega_controller.session import CONNECTION, SIDES, STREAM, Kind, Phase, Session, Stream
+from wiretool.protocols.pravega_controller.session import CONNECTION, STREAM, Kind, Phase, Session, Stream
 
 ON_CONNECTION = (Phase.NEW, Phase.PREFACED, Phase.OPEN, Phase.HEADERS, Phase.JOINED)
 ON_STREAM = (Phase.IDLE, Phase.OPEN, Phase.ENDED, Phase.RESET, Phase.JOINED)

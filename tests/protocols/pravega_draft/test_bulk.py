@@ -14,7 +14,6 @@ from tests.protocols.pravega_draft.talk import ID, OTHER, SETUP, ack_level, begi
 from wiretool.codec.message import Message, Side
 from wiretool.protocols.pravega import bulk_kinds
 from wiretool.protocols.pravega_draft import bulk
-from wiretool.protocols.pravega_draft.bulk import DraftBulk
 from wiretool.protocols.pravega_draft.framing import encode
 from wiretool.protocols.pravega_draft.messages import (
     BeginAppendBlock,
@@ -165,8 +164,8 @@ def _seen(value: Any) -> Any:
 
 def check(said: Sequence[Said], cuts: Sequence[int] = (), *, is_whole: bool = True) -> int:
     """AssertionError where the two ways differ; how many of the frames the session read itself."""
-    rows, columns = DraftConversation(is_whole), DraftConversation(is_whole)
-    return slow_frames(rows, columns, DraftBulk(columns), state_of, said, cuts)
+    rows, talk = DraftConversation(is_whole), DraftConversation(is_whole)
+    return slow_frames(rows, talk, bulk.COLUMNS, state_of, said, cuts)
 
 
 @contextmanager

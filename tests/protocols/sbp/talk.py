@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wiretool.batches.rows import values_of
+from wiretool.codec.columns import Flags
 from wiretool.codec.message import Side
 from wiretool.protocols.base.columns import NO_REPLY, Frames
-from wiretool.protocols.sbp.bulk import SbpBulk
+from wiretool.protocols.sbp.bulk import SbpColumns
 from wiretool.protocols.sbp.session import SbpConversation
 
 Said = Sequence[tuple[Side, bytes]]
@@ -30,22 +31,25 @@ def one_by_one(conversation: SbpConversation, said: Said) -> Outcome:
     return Outcome(readings, state_of(conversation))
 
 
-def in_bulk(conversation: SbpConversation, bulk: SbpBulk, said: Said) -> tuple[Outcome, int]:
+def in_bulk(conversation: SbpConversation, columns: SbpColumns, said: Said) -> tuple[Outcome, int]:
     """The column path, and how many frames took the slow way."""
     data = b"".join(each for _, each in said)
     ends = np.cumsum([len(each) for _, each in said])
     starts = ends - np.array([len(each) for _, each in said])
     is_server = np.array([side == "server" for side, _ in said])
     readings: list[tuple[Any, ...]] = [()] * len(said)
-    slow = []
+    slow: list[int] = []
+    left: list[Flags] = []
 
     def read_one(row: int) -> None:
+        assert left, "a conversation is left before a frame of it is read by itself"
         slow.append(row)
         reading = conversation.read(said[row][0], data, int(starts[row]), int(ends[row]), 10 * (row + 1))
         readings[row] = _told(reading.message, reading.fields, reading.defects, reading.reply_to)
 
     frames = Frames(data, starts, ends, is_server, 10 * (np.arange(len(said)) + 1))
-    for group in bulk.read(frames, read_one):
+    owner = np.zeros(len(said), np.int64)
+    for group in columns.read(frames, owner, [conversation], left.append, read_one):
         assert group.cls is None
         assert group.reply_to is not None
         values = zip(*(values_of(column, data) for column in group.columns.values()), strict=True)

@@ -17,12 +17,13 @@ from wiretool import limits
 from wiretool.batches.rows import records_of
 from wiretool.bulk.read import read_batches
 from wiretool.codec import reference
+from wiretool.codec.columns import Flags
 from wiretool.codec.hops import FrameBoundaries
 from wiretool.codec.message import Side
 from wiretool.dissect import read
 from wiretool.protocols.base.columns import NO_REPLY, Frames
 from wiretool.protocols.sbp import tables as latest
-from wiretool.protocols.sbp.bulk import FRAMES_MIN, SbpBulk
+from wiretool.protocols.sbp.bulk import COLUMNS, FRAMES_MIN
 from wiretool.protocols.sbp.framing import encode_frame, extent
 from wiretool.protocols.sbp.messages import APPEND, FETCH, GOAWAY, PING, SbpFrame, operations_of
 from wiretool.protocols.sbp.records import AppendEntry, RecordBatchMeta
@@ -55,7 +56,7 @@ def check(said: Said, *, began: bool = True) -> int:
     """How many frames took the slow way; AssertionError where the two paths differ."""
     expected = one_by_one(open_conversation(began), said)
     conversation = open_conversation(began)
-    found, slow = in_bulk(conversation, SbpBulk(conversation), said)
+    found, slow = in_bulk(conversation, COLUMNS, said)
     assert found == expected
     return slow
 
@@ -145,7 +146,7 @@ def test_answers_whose_requests_were_not_captured_are_columns() -> None:
 
 def test_what_server_it_is_shows_in_its_answers() -> None:
     conversation = open_conversation(True)
-    in_bulk(conversation, SbpBulk(conversation), plain(50))
+    in_bulk(conversation, COLUMNS, plain(50))
     assert conversation.role == "range server"
 
 
@@ -190,7 +191,7 @@ def test_any_conversation(said: Said, many: int) -> None:
 def boundaries(data: bytes) -> FrameBoundaries:
     """The frames of a client that said this."""
     whole = np.zeros(1, np.int64), np.array([len(data)], np.int64)
-    return SbpBulk.together.find_boundaries(data, *whole, np.zeros(1, np.bool_), np.zeros(0, np.int64))
+    return COLUMNS.find_boundaries(data, *whole, np.zeros(1, np.bool_), np.zeros(0, np.int64))
 
 
 @given(said=conversations(), cut=st.integers(0, 40))
@@ -244,7 +245,7 @@ def test_forms_are_those_of_the_row_path() -> None:
     """The same keys, in the same order."""
     said = [append(1)] * FRAMES_MIN
     conversation = open_conversation(True)
-    found, slow = in_bulk(conversation, SbpBulk(conversation), said)
+    found, slow = in_bulk(conversation, COLUMNS, said)
     expected = one_by_one(open_conversation(True), said)
     assert msgspec.json.encode(found.readings[0][1]) == msgspec.json.encode(expected.readings[0][1])
     assert slow == 0
@@ -258,8 +259,11 @@ def test_few_frames_of_each_kind_go_one_by_one() -> None:
 # -- many connections --------------------------------------------------------------------------------------------------
 
 
-def check_together(saids: Sequence[Said], *, began: bool = True) -> list[bool]:
-    """Return which connections are read together; AssertionError where the state or a reply differs from rows."""
+def check_together(saids: Sequence[Said], *, began: bool = True) -> list[int]:
+    """Return how many frames of each connection are read by themselves; AssertionError where columns differ from rows.
+
+    They must have the same state and replies.
+    """
     expected, alone = [], [open_conversation(began) for _ in saids]
     talks = [open_conversation(began) for _ in saids]
     every = [(row, owner) for owner, said in enumerate(saids) for row in range(len(said))]
@@ -273,26 +277,35 @@ def check_together(saids: Sequence[Said], *, began: bool = True) -> list[bool]:
         expected.append(alone[owner].read(side, raw, 0, len(raw), number).reply_to)
     owners = np.array([owner for _, owner in every])
     frames = Frames(data, np.append(0, ends[:-1]), ends, is_server, numbers)
-    groups, is_read = SbpBulk.together.read(
-        frames, owners, talks, lambda those: None, lambda row: pytest.fail(f"frame {row} is read by itself")
-    )
-    rows = sorted(row for group in groups for row in group.rows.tolist())
-    assert rows == np.flatnonzero(is_read[owners]).tolist()
+    is_left, singles = np.zeros(len(talks), np.bool_), list[int]()
+
+    def read_one(row: int) -> None:
+        assert is_left[owners[row]], "a conversation is left before a frame of it is read by itself"
+        singles.append(row)
+        start = int(frames.starts[row])
+        side: Side = "server" if is_server[row] else "client"
+        reading = talks[owners[row]].read(side, data, start, int(ends[row]), int(numbers[row]))
+        assert reading.reply_to == expected[row]
+
+    def leave(those: Flags) -> None:
+        is_left[those] = True
+
+    groups = COLUMNS.read(frames, owners, talks, leave, read_one)
+    rows = sorted([*singles, *(row for group in groups for row in group.rows.tolist())])
+    assert rows == list(range(len(every)))
     for group in groups:
         assert group.reply_to is not None
         replies = [None if n == NO_REPLY else n for n in group.reply_to.tolist()]
         assert replies == [expected[row] for row in group.rows.tolist()]
-    untouched = state_of(open_conversation(began))
-    for talk, other, was_read in zip(talks, alone, is_read.tolist(), strict=True):
-        assert state_of(talk) == (state_of(other) if was_read else untouched)
-    found: list[bool] = is_read.tolist()
-    return found
+    for talk, other in zip(talks, alone, strict=True):
+        assert state_of(talk) == state_of(other)
+    return [sum(owners[row] == index for row in singles) for index in range(len(talks))]
 
 
 def test_connections_with_equal_identifiers() -> None:
     left_open = [*plain(9), append(50), append(51), answer(50, flags=1)]
     goes_away = [*plain(9), frame(opcode=GOAWAY, stream_id=90), frame("server", opcode=GOAWAY, flags=3, stream_id=90)]
-    assert check_together([plain(9), left_open, goes_away, plain(3)]) == [True] * 4
+    assert check_together([plain(9), left_open, goes_away, plain(3)]) == [0] * 4
 
 
 @pytest.mark.parametrize(
@@ -307,12 +320,15 @@ def test_connections_with_equal_identifiers() -> None:
 )
 def test_one_odd_frame_concerns_its_connection_only(odd: tuple[Side, bytes]) -> None:
     said = [*plain(3)[:5], append(3), odd, *plain(40)]
-    assert check_together([plain(40), said, plain(40)]) == [True, False, True]
+    before, singles, after = check_together([plain(40), said, plain(40)])
+    assert (before, after) == (0, 0)
+    assert singles < FRAMES_MIN
 
 
-def test_a_connection_with_too_many_requests_is_read_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_with_too_many_requests_is_read_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "REQUESTS_OPEN_MAX", 40)
-    assert check_together([plain(20), plain(21), plain(19)]) == [True, False, True]
+    asked = [append(at) for at in range(41)]
+    assert check_together([plain(20), [*asked, *(answer(at) for at in range(41))], plain(19)]) == [0, 1, 0]
 
 
 @settings(deadline=None)

@@ -8,7 +8,7 @@ from tests.helpers.tables import mutated
 from tests.protocols.sbp.talk import Said, in_bulk, one_by_one
 from tests.protocols.sbp_0_1.talk import append, batch, fetch, fetched, frame, plain
 from wiretool.protocols.sbp.messages import APPEND, Schema
-from wiretool.protocols.sbp_0_1.bulk import BatchBulk
+from wiretool.protocols.sbp_0_1.bulk import COLUMNS
 from wiretool.protocols.sbp_0_1.messages import S1, S2
 from wiretool.protocols.sbp_0_1.session import BatchConversation
 
@@ -24,7 +24,7 @@ def check(said: Said) -> int:
     """How many frames took the slow way; AssertionError where the two paths differ."""
     expected = one_by_one(BatchConversation(True), said)
     conversation = BatchConversation(True)
-    found, slow = in_bulk(conversation, BatchBulk(conversation), said)
+    found, slow = in_bulk(conversation, COLUMNS, said)
     assert found == expected
     return slow
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from wiretool.commands.fuzz.options import FuzzOptions
 from wiretool.commands.fuzz.results import add_finding, note_stop, report_run
-from wiretool.commands.fuzz.run import empty_result, known_buckets, limits_of, write_list
+from wiretool.commands.fuzz.setup import empty_result, known_buckets, limits_of, write_list
 from wiretool.commands.fuzz.writable import check_writable
 from wiretool.commands.options import tell
 from wiretool.commands.step_progress import StepProgress

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from wiretool.commands.fuzz.options import FuzzOptions
 from wiretool.commands.fuzz.results import add_finding, note_stop
-from wiretool.commands.fuzz.run import add_seeds, known_buckets, limits_of, selected
+from wiretool.commands.fuzz.setup import add_seeds, known_buckets, limits_of, selected
 from wiretool.commands.options import tell
 from wiretool.commands.step_progress import StepProgress
 from wiretool.processes import handled_by, held_interrupts

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from wiretool.commands.fuzz.options import FuzzOptions
-from wiretool.commands.fuzz.run import add_seed_files, target_for
+from wiretool.commands.fuzz.setup import add_seed_files, target_for
 from wiretool.errors import CaptureError, PeerError, UsageError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from wiretool.errors import PeerError
-from wiretool.faults.adapter import dialect_of
+from wiretool.faults.adapter import fault_adapter_of
 from wiretool.fuzz.campaign import REJECTED_MAX, TRIES_MAX, Counts, Limits
 from wiretool.fuzz.client.clean_runs import CleanRuns
 from wiretool.fuzz.client.client_run import ClientOutcome
@@ -30,7 +30,7 @@ FIRST_SHARE = 0.5
 
 def reply_context(protocol: Protocol, replies: Sequence[tuple[int, Sending]]) -> MutationContext:
     """Return the context of mutations of the server's messages."""
-    adapter = dialect_of(protocol)
+    adapter = fault_adapter_of(protocol)
     session = FuzzSequence(tuple(sending for _, sending in replies), "clean run")
     return MutationContext(protocol, adapter, Rewriter(adapter), lambda name: (session,), "server")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from wiretool.errors import EncodeError
-from wiretool.faults.adapter import dialect_of
+from wiretool.faults.adapter import fault_adapter_of
 from wiretool.fuzz.client.reply_fault import LEGAL_KINDS, FaultKind, ReplyFault
 from wiretool.fuzz.connection import FuzzConnection
 from wiretool.fuzz.rewriting import Rewriter
@@ -89,7 +89,7 @@ class MutatedMock(Mock):
         super().__init__()
         self._mock = mock
         self._protocol = protocol
-        self._rewriter = Rewriter(dialect_of(protocol))
+        self._rewriter = Rewriter(fault_adapter_of(protocol))
         self._faults: dict[tuple[str, int], list[tuple[int, ReplyFault]]] = {}
         for index, fault in enumerate(faults):
             self._faults.setdefault((fault.message, fault.nth), []).append((index, fault))

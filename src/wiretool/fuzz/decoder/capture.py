@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from wiretool.capture.packets import Packet
-from wiretool.codec.message import Side, other_side
+from wiretool.codec.message import SIDES, Side, other_side
 from wiretool.errors import InputError
 from wiretool.fuzz.sequence import Change
 from wiretool.sinks.tcp import ACK, FIN, RST, SYN, End, ethernet
@@ -20,7 +20,6 @@ ONE_TABLE_BYTES = 4 * 1024 * 1024
 CLIENT_ADDRESS, SERVER_ADDRESS, CLIENT_PORT = bytes((10, 0, 0, 1)), bytes((10, 0, 0, 2)), 40_000
 #: Bytes of the Ethernet, IPv4 and TCP headers.
 HEADER_BYTES = 14 + 20 + 20
-SIDES: tuple[Side, Side] = ("client", "server")
 
 
 class TcpPacket(NamedTuple):

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from wiretool.codec.message import Side
 from wiretool.errors import EncodeError
-from wiretool.faults.adapter import dialect_of
+from wiretool.faults.adapter import fault_adapter_of
 from wiretool.protocols.base.conversation import Reading, let_go
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.registry import PROTOCOLS
@@ -98,7 +98,7 @@ def _frame_loss(protocol: Protocol, side: Side, raw: bytes) -> Loss | None:
     The frame is read as the first one of its connection.
     """
     first = _read(protocol, side, raw)
-    if first.defects or first.left_over or (side, first.message) not in dialect_of(protocol).declared:
+    if first.defects or first.left_over or (side, first.message) not in fault_adapter_of(protocol).declared:
         return None
     form = _form(protocol, side, first, raw)
     if form is None:

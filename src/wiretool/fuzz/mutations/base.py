@@ -10,7 +10,7 @@ from wiretool.codec.cursor import Span
 from wiretool.codec.message import Side
 from wiretool.errors import DecodeError, EncodeError
 from wiretool.faults.actions import Change as FieldChange
-from wiretool.faults.adapter import Dialect
+from wiretool.faults.adapter import FaultAdapter
 from wiretool.fuzz.call_streams import CallStreams
 from wiretool.fuzz.renaming import Renamer
 from wiretool.fuzz.rewriting import Rewriter, spliced
@@ -28,7 +28,7 @@ class MutationContext:
     """The protocol, and other sequences to take steps from."""
 
     protocol: Protocol
-    adapter: Dialect
+    adapter: FaultAdapter
     rewriter: Rewriter
     #: Seeds that run in the same setup of the server.
     others: Callable[[str], Sequence[FuzzSequence]]

@@ -19,8 +19,7 @@ from wiretool.pipeline.flows import FlowReader
 from wiretool.pipeline.rows import rows_of
 from wiretool.pipeline.shuffle import Shuffle, partition_of
 from wiretool.pipeline.spark.planning import Part, planned
-from wiretool.pipeline.spark.pushdown import Condition
-from wiretool.pipeline.spark.tables import chosen
+from wiretool.pipeline.spark.pushdown import Condition, chosen
 from wiretool.pipeline.spark.wishes import Wishes
 from wiretool.pipeline.tables import FlowRows, Placed
 from wiretool.protocols.base.registry import PROTOCOLS

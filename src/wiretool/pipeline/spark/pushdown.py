@@ -127,3 +127,9 @@ def _extent(condition: Condition) -> tuple[int, int]:
         case "LessThanOrEqual":
             return _LEAST_NS, high
     return low, high
+
+
+def chosen(batch: pa.RecordBatch, names: Sequence[str], conditions: Sequence[Condition]) -> pa.RecordBatch:
+    """Some columns of the rows for which the conditions hold."""
+    mask = mask_of(conditions, batch.column)
+    return (batch if mask is None else batch.filter(pa.array(mask))).select(list(names))

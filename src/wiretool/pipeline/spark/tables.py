@@ -10,7 +10,7 @@ from wiretool.capture.ranges import read_span, read_span_packets
 from wiretool.pipeline import packets, rows
 from wiretool.pipeline.packets import PacketColumns
 from wiretool.pipeline.spark.planning import Part, planned
-from wiretool.pipeline.spark.pushdown import Condition, mask_of, window_of
+from wiretool.pipeline.spark.pushdown import Condition, chosen, mask_of, window_of
 from wiretool.pipeline.spark.wishes import Wishes
 
 
@@ -43,12 +43,6 @@ def table_of(name: str) -> Table:
     from wiretool.pipeline.spark.flow_tables import flow_table  # which knows all protocols
 
     return flow_table(name)
-
-
-def chosen(batch: pa.RecordBatch, names: Sequence[str], conditions: Sequence[Condition]) -> pa.RecordBatch:
-    """Some columns of the rows for which the conditions hold."""
-    mask = mask_of(conditions, batch.column)
-    return (batch if mask is None else batch.filter(pa.array(mask))).select(list(names))
 
 
 class PacketsTable:

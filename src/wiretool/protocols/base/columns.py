@@ -1,8 +1,9 @@
-"""What a protocol gives the column path: many frames of a connection at once, as arrays."""
+"""What a protocol gives the column path: many frames of many connections at once, as arrays."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -135,6 +136,13 @@ class Weights(NamedTuple):
     trial: Callable[[int], Conversation | None] = lambda index: None
 
 
+def read_singly(owner: Integers, count: int, leave: Callable[[Flags], None], read_one: Callable[[int], None]) -> None:
+    """Read each frame by itself; frame i is of connection `owner[i]`, out of `count`."""
+    leave(np.bincount(owner, minlength=count) > 0)
+    for row in np.argsort(owner, kind="stable").tolist():
+        read_one(row)
+
+
 class ProtocolColumns(ABC):
     """Reads frames of many conversations of a protocol at once."""
 
@@ -164,6 +172,10 @@ class ProtocolColumns(ABC):
         """
         return 0
 
+    def growth(self, conversation: Conversation) -> int:
+        """Return how many times as many bytes its messages may come to as there are on the wire, as far as is known."""
+        return 1
+
     def read(
         self,
         frames: Frames,
@@ -171,14 +183,14 @@ class ProtocolColumns(ABC):
         conversations: Sequence[Conversation],
         leave: Callable[[Flags], None],
         read_one: Callable[[int], None],
-    ) -> tuple[Sequence[Group], Flags]:
-        """Return the groups of the frames that it can read, and the conversations whose frames these are.
+    ) -> Sequence[Group]:
+        """Read frames, of which frame i is of `conversations[owner[i]]`; return groups of those that arrays can read.
 
-        Frame i is of `conversations[owner[i]]`. Frames of other conversations are read by their own `BulkConversation`.
-        `read_one` is called with each row that is read by itself, in the order of its conversation; before, `leave` is
-        called with all conversations that may have such rows.
+        `read_one` is called with each other row, in the order of its conversation; before, `leave` is called with all
+        conversations that may have such rows.
         """
-        return [], np.zeros(len(conversations), np.bool_)
+        read_singly(owner, len(conversations), leave, read_one)
+        return []
 
     def weigh(self, frames: Frames, owner: Integers) -> Weights:
         """Return how well the first frames of connections fit; frame i is of connection `owner[i]`, which ascend."""
@@ -234,7 +246,7 @@ class SteadyReader:
         slots: Integers,
         leave: Callable[[Flags], None],
         read_one: Callable[[int], None],
-    ) -> tuple[Sequence[Group], Flags]:
+    ) -> Sequence[Group]:
         """Read frames as `ProtocolColumns.read`; frame i is of the conversation in `slots[owner[i]]`."""
         return self.columns.read(frames, owner, self.conversations(slots), leave, read_one)
 
@@ -260,32 +272,8 @@ class PrefixedColumns(ProtocolColumns):
         return find_boundaries(data, begins, stops, self._prefixes, is_server.astype(np.int64), guesses)
 
 
-class BulkConversation(ABC):
-    """The column path of one conversation; it shares the state of the `Conversation` that it is of."""
-
-    #: Finds its frames, and may read them, together with those of other connections.
-    together: ProtocolColumns
-
-    @property
-    def growth(self) -> int:
-        """How many times as many bytes its messages may come to as there are on the wire, as far as is known."""
-        return 1
-
-    @abstractmethod
-    def read(self, frames: Frames, read_one: Callable[[int], None]) -> Sequence[Group]:
-        """Read frames in their order. `read_one` is called with the row of each that is read by itself.
-
-        That happens in turn: the rows before it have been read by then, and none after it.
-        """
-
-
-def bulk_of(protocol: Protocol, conversation: Conversation) -> BulkConversation | None:
-    """The column path of a conversation of that protocol; None where its frames are read one by one."""
-    made: Callable[[Conversation], BulkConversation] | None = protocol.part("columns")
-    return None if made is None else made(conversation)
-
-
+@cache
 def columns_of(protocol: Protocol) -> ProtocolColumns | None:
-    """Return what reads frames of many connections of that protocol together, if they are read so."""
-    made = protocol.part("columns")
-    return None if made is None else made.together
+    """Return what reads frames of connections of that protocol; None where each is read by itself."""
+    columns: ProtocolColumns | None = protocol.part("columns")
+    return columns

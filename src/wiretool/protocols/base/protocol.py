@@ -64,7 +64,7 @@ class Protocol:
     wire: str | Wire
     #: The place in lists, and among protocols that fit a connection alike: the lowest is taken, so newer before older.
     rank: int = 100
-    #: The column path: a subclass of `BulkConversation`. Without, frames are read one by one.
+    #: The column path: a `ProtocolColumns`. Without, frames are read one by one.
     columns: str = ""
     #: Where events lie in frames, for tables of events: an `EventLayout`.
     events: str = ""
@@ -72,9 +72,9 @@ class Protocol:
     state: str = ""
     #: The mock server: a `ServerPart`.
     server: str = ""
-    #: Faults beyond those that its declarations allow: called with the protocol, it returns a `Dialect`.
+    #: Faults beyond those that its declarations allow: called with the protocol, it returns a `FaultAdapter`.
     faults: str = ""
-    #: Replay: called with the protocol, it returns a `Manner`.
+    #: Replay: called with the protocol, it returns a `ReplayAdapter`.
     replay: str = ""
     #: Load: a `LoadPart`.
     load: str = ""

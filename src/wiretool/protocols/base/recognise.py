@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 from wiretool import limits
 from wiretool.codec.framing import SURE_AT_START, Piece, Splitter
-from wiretool.codec.message import Side
+from wiretool.codec.message import SIDES, Side
 from wiretool.codec.resync import chain_at_front
 from wiretool.errors import DecodeError
 from wiretool.protocols.base.conversation import Conversation, let_go
 from wiretool.protocols.base.protocol import Protocol
 
-SIDES: tuple[Side, Side] = ("client", "server")
 #: Points of evidence (see Conversation.trust) that decide at once when nothing else fits.
 POINTS_SURE = 2
 #: Points that a port nobody is expected on must show before its bytes are taken for a protocol of ours.
@@ -129,17 +128,6 @@ def protocol_of_start(
         verdict = recognise([Chunk(side, data)], from_start=True, expected=expected, every=every, final=False)
         _STARTS[key] = verdict.protocol if verdict is not None and _is_memorable(verdict) else None
     return _STARTS[key]
-
-
-def verdict_in_step(chunk: Chunk, expected: Sequence[Protocol]) -> Verdict | None:
-    """Return the verdict of `recognise` on the first bytes of a middle that are frames throughout.
-
-    None where they are not, or where that is not certain.
-    """
-    if not expected or describe_foreign([chunk]):
-        return None
-    verdict = _verdict_at_front(expected, [chunk])
-    return verdict if verdict is not None and verdict.is_in_step else None
 
 
 def _is_memorable(verdict: Verdict) -> bool:

@@ -1,6 +1,6 @@
 """The state part of a protocol: the schema by which open conversations are saved between two batches of a stream."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from wiretool.codec.states import StateClass
 from wiretool.protocols.base.conversation import Conversation
@@ -10,6 +10,4 @@ class ConversationState(NamedTuple):
     """The classes that the state of one conversation consists of."""
 
     conversation: type[Conversation]
-    #: The class of its column path, None where its frames are read one by one.
-    columns: type[Any] | None
     classes: tuple[StateClass, ...]

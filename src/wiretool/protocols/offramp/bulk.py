@@ -1,4 +1,4 @@
-"""Many frames of Offramp at once, of one connection or of many; irregular frames are read one by one."""
+"""Many frames of Offramp at once, of many connections; irregular frames are read one by one."""
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
@@ -9,14 +9,14 @@ import numpy as np
 from wiretool import limits
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.hops import FrameBoundaries, walk_ranges
-from wiretool.protocols.base.columns import BulkConversation, Frames, Group, ProtocolColumns
+from wiretool.protocols.base.columns import Frames, Group, ProtocolColumns, read_singly
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.offramp.bulk_expansion import expanded_bytes
 from wiretool.protocols.offramp.bulk_frames import FrameHeaders
 from wiretool.protocols.offramp.bulk_turns import TurnReader
 from wiretool.protocols.offramp.connection import Connection
 
-#: Fewer frames of several connections are read one by one.
+#: Fewer frames than this are read one by one.
 FRAMES_MIN = 16
 #: Frames without which the collector goes on.
 _FRAMES_MANY = 1_024
@@ -32,6 +32,10 @@ class OfframpColumns(ProtocolColumns):
     ) -> FrameBoundaries:
         return walk_ranges(data, begins, stops, FrameHeaders(is_server))
 
+    def growth(self, conversation: Conversation) -> int:
+        assert isinstance(conversation, Connection)
+        return limits.DEFLATE_GROWTH_MAX if conversation.is_packed or conversation.deflates is not False else 1
+
     def expanded_bytes(
         self, frames: Frames, owner: Integers, conversations: Sequence[Conversation], bytes_max: int
     ) -> int:
@@ -44,56 +48,20 @@ class OfframpColumns(ProtocolColumns):
         conversations: Sequence[Conversation],
         leave: Callable[[Flags], None],
         read_one: Callable[[int], None],
-    ) -> tuple[Sequence[Group], Flags]:
+    ) -> Sequence[Group]:
         talks = _talks(conversations)
-        is_read = np.ones(len(talks), np.bool_)
-        if len(talks) == 1:
-            return _read(frames, owner, talks, leave, read_one, None), is_read
+        if len(owner) < FRAMES_MIN:
+            read_singly(owner, len(talks), leave, read_one)
+            return []
         order = np.argsort(owner, kind="stable")
-        if len(order) < FRAMES_MIN:
-            leave(np.bincount(owner, minlength=len(talks)) > 0)
-            for row in order.tolist():
-                read_one(row)
-            return [], is_read
-        ordered = frames.take(order), owner[order]
-        return _read(*ordered, talks, leave, lambda row: read_one(int(order[row])), order), is_read
-
-
-class OfframpBulk(BulkConversation):
-    """The events of one connection."""
-
-    together = OfframpColumns()
-
-    def __init__(self, conversation: Connection) -> None:
-        self._connection = conversation
-
-    @property
-    def growth(self) -> int:
-        talk = self._connection
-        return limits.DEFLATE_GROWTH_MAX if talk.is_packed or talk.deflates is not False else 1
-
-    def read(self, frames: Frames, read_one: Callable[[int], None]) -> Sequence[Group]:
-        owner = np.zeros(len(frames.starts), np.int64)
-        return _read(frames, owner, [self._connection], lambda those: None, read_one, None)
+        reader = TurnReader(frames.take(order), owner[order], talks, leave, lambda row: read_one(int(order[row])))
+        with _no_collecting(is_on=len(owner) >= _FRAMES_MANY):
+            reader.read()
+            return reader.groups(order)
 
 
 def _talks(conversations: Sequence[Conversation]) -> list[Connection]:
     return [talk for talk in conversations if isinstance(talk, Connection)]
-
-
-def _read(
-    frames: Frames,
-    owner: Integers,
-    talks: Sequence[Connection],
-    leave: Callable[[Flags], None],
-    read_one: Callable[[int], None],
-    places: Integers | None,
-) -> Sequence[Group]:
-    """Read frames that are ordered by connection; see `TurnReader` for the arguments."""
-    reader = TurnReader(frames, owner, talks, leave, read_one)
-    with _no_collecting(is_on=len(owner) >= _FRAMES_MANY):
-        reader.read()
-        return reader.groups(places)
 
 
 @contextmanager
@@ -107,3 +75,6 @@ def _no_collecting(*, is_on: bool) -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+COLUMNS = OfframpColumns()

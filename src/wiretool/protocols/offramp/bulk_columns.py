@@ -132,12 +132,11 @@ class Gathered:
         """The event in this row answers that record."""
         self._replies[row] = record
 
-    def group(self, places: Integers | None = None) -> Group:
-        """Return all of them as columns; row i of the frames is in the place `places[i]` of all, if that is given."""
-        rows, order = np.array(self._rows, np.int64), None
-        if places is not None:
-            rows = places[rows]
-            by_place = np.argsort(rows, kind="stable")
+    def group(self, places: Integers) -> Group:
+        """Return all of them as columns; row i of the frames is in the place `places[i]` of all."""
+        rows, order = places[np.array(self._rows, np.int64)], None
+        by_place = np.argsort(rows, kind="stable")
+        if (by_place[1:] < by_place[:-1]).any():
             rows, order = rows[by_place], by_place.tolist()
         values = {name: _picked(each, order) for name, each in self._values.items()}
         columns = {field.name: _column(field, values[field.name]) for field in fields_of(self._cls)}
@@ -150,7 +149,7 @@ class Gathered:
 
 
 def _picked(values: list[T], order: Sequence[int] | None) -> list[T]:
-    """Return values in this order, if there is one; fields that are read again have none."""
+    """Return values in this order, if they are in another one; fields that are read again have none."""
     if order is None or len(values) < 2:
         return values
     return list(itemgetter(*order)(values))

@@ -6,7 +6,7 @@ import numpy as np
 
 from wiretool import limits
 from wiretool.codec.columns import Flags, Integers
-from wiretool.codec.message import Side
+from wiretool.codec.message import SIDES
 from wiretool.protocols.base.columns import Frames
 from wiretool.protocols.offramp import framing, handshake
 from wiretool.protocols.offramp.bulk_frames import Heads, is_compressed, may_expand
@@ -14,7 +14,6 @@ from wiretool.protocols.offramp.connection import Connection
 from wiretool.protocols.offramp.deflate import Inflater
 from wiretool.protocols.offramp.messages import HandshakeResponse
 
-_SIDES: tuple[Side, Side] = ("client", "server")
 #: Returns the size of the next message of a side.
 _Measure = Callable[[bytes], int]
 
@@ -77,7 +76,7 @@ def _after_upgrade(frames: Frames, owner: Integers, rows: Sequence[int]) -> tupl
     """
     if frames.is_server[rows].tolist() != [False, True]:
         return None
-    for side, row in zip(_SIDES, rows, strict=True):
+    for side, row in zip(SIDES, rows, strict=True):
         start, end = int(frames.starts[row]), int(frames.ends[row])
         if _follows_other(frames, owner, row) or not framing.is_http(side, frames.data, start, end):
             return None

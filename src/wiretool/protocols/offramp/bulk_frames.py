@@ -3,7 +3,7 @@
 import numpy as np
 
 from wiretool import limits
-from wiretool.codec.columns import Flags, Integers, overlaid, windows
+from wiretool.codec.columns import Flags, Integers, gathered, overlaid
 from wiretool.codec.hops import Headers, Hops
 from wiretool.codec.message import Side
 from wiretool.errors import DecodeError
@@ -158,7 +158,7 @@ def unmasked(data: bytes, begins: Integers, ends: Integers) -> list[bytes]:
     parts = [data[begin:stop] for begin, stop in zip(begins.tolist(), stops.tolist(), strict=True)]
     latest = int(stops.argmax())
     parts[latest] += bytes(max(int(stops[latest]) - len(data), 0))  # only one frame can be the last
-    masks = np.ascontiguousarray(windows(np.frombuffer(data, np.uint8), _MASK_BYTES)[begins - _MASK_BYTES])
-    every = (np.frombuffer(b"".join(parts), np.uint32) ^ np.repeat(masks.view(np.uint32)[:, 0], words)).tobytes()
+    masks = gathered(data, begins - _MASK_BYTES, "u4")
+    every = (np.frombuffer(b"".join(parts), np.uint32) ^ np.repeat(masks, words)).tobytes()
     places = 4 * (np.cumsum(words) - words)
     return [every[at:to] for at, to in zip(places.tolist(), (places + lengths).tolist(), strict=True)]

@@ -12,7 +12,7 @@ import numpy as np
 
 from wiretool import limits
 from wiretool.codec.columns import Flags, Integers
-from wiretool.codec.message import Message, Side
+from wiretool.codec.message import SIDES, Message
 from wiretool.protocols.base.columns import Frames, Group
 from wiretool.protocols.offramp.bulk_columns import Gathered, Members
 from wiretool.protocols.offramp.bulk_frames import Heads
@@ -51,7 +51,6 @@ _PIECE_BYTES = 1024 * 1024
 #: Regular frames after others of their connection that are worth arrays; the first ones of all connections always are.
 RANGE_FRAMES_MIN = 32
 
-_SIDES: tuple[Side, Side] = ("client", "server")
 _NO_MEMBERS = b"{}"
 
 #: What must be done in turn for a row: read it (None), or note its commit or answer with this id.
@@ -110,8 +109,8 @@ class TurnReader:
             self._read_rows(np.concatenate(rows))
             least = RANGE_FRAMES_MIN
 
-    def groups(self, places: Integers | None) -> list[Group]:
-        """Return what was read as columns; row i of the frames is in the place `places[i]` of all, if that is given."""
+    def groups(self, places: Integers) -> list[Group]:
+        """Return the events that were read as columns; row i of the frames is in the place `places[i]` of all."""
         groups = [each.group(places) for each in self._gathered.values()]
         return [group for group in groups if len(group.rows)]
 
@@ -168,7 +167,7 @@ class TurnReader:
 
     def _pass(self, talk: Connection, start: int, stop: int) -> None:
         """Leave both sides as whole messages in order leave them; those read one by one would do the same."""
-        for side in _SIDES:
+        for side in SIDES:
             if self._whole[side][stop] > self._whole[side][start]:
                 talk.joiners[side].pass_whole()
                 if side == "client":
@@ -214,7 +213,7 @@ class TurnReader:
                 del texts[index:]
                 break
             row = int(rows[index])
-            side = _SIDES[self._is_server[row]]
+            side = SIDES[self._is_server[row]]
             inflater = self._talks[self._owner[row]].joiners[side].inflater
             outcome = inflated[row] = outcome_of(inflater.inflate, texts[index])
             text = outcome if isinstance(outcome, bytes) else b""
@@ -229,7 +228,7 @@ class TurnReader:
             talk = self._talks[self._owner[row]]
             if cls is None:
                 if row in inflated:
-                    talk.joiners[_SIDES[self._is_server[row]]].inflater.know(inflated[row])
+                    talk.joiners[SIDES[self._is_server[row]]].inflater.know(inflated[row])
                 self._read_one(row)
             elif cls is CommitEvent:
                 talk.commits.add(echoed(correlation_id), int(self._frames.numbers[row]))

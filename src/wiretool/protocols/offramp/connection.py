@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wiretool.codec.cursor import Span
-from wiretool.codec.message import Message, Side, other_side
+from wiretool.codec.message import SIDES, Message, Side, other_side
 from wiretool.errors import DecodeError
 from wiretool.protocols.base.conversation import Conversation, Defect, Reading
 from wiretool.protocols.offramp import events, framing, handshake, http
@@ -39,7 +39,6 @@ from wiretool.protocols.offramp.session import Kind, Phase, Session, Unnamed, Wa
 _GIVEN_COUNT = re.compile(r"\(given (-[0-9]{1,19})\)\Z", re.ASCII)
 #: What every stream's path holds, whatever a server makes of the rest.
 _OWN_PATH = "/offramp/"
-_SIDES: tuple[Side, Side] = ("client", "server")
 _HEAD = "HEAD"
 #: The method of frames that a client sends to a server which still uses HTTP: the server reads a broken request.
 _NO_METHOD = ""
@@ -51,7 +50,7 @@ class Connection(Conversation):
     def __init__(self, *, from_start: bool) -> None:
         #: What the column path goes on from and leaves as it would be (bulk.py), here and in `commits`.
         self.session = Session(from_start=from_start)
-        self.joiners = {side: Joiner(side, is_certain=from_start) for side in _SIDES}
+        self.joiners = {side: Joiner(side, is_certain=from_start) for side in SIDES}
         #: None while the answer to the handshake was not seen.
         self.deflates: bool | None = None
         #: Whether there were packed messages though nothing of the kind was agreed on: they are unpacked all the same.
@@ -187,7 +186,7 @@ class Connection(Conversation):
         """Both sides begin anew, with what was agreed."""
         deflate = handshake.agreed_deflate(response)
         self.deflates = deflate is not None
-        for side in _SIDES:
+        for side in SIDES:
             self.joiners[side] = Joiner(side, is_certain=True)
         if deflate is not None:
             self.joiners["client"].inflater.resets = deflate.client_resets

@@ -9,7 +9,7 @@ import msgspec
 from wiretool.codec.message import Side
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Change
-from wiretool.faults.adapter import Dialect, Form, Kind
+from wiretool.faults.adapter import FaultAdapter, Form, Kind
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.offramp import framing
 from wiretool.protocols.offramp.encoding import encode
@@ -27,7 +27,7 @@ _CONTROL = ("Ping", "Pong", "Close")
 _EXTENSIONS = re.compile(rb"(?im)^Sec-WebSocket-Extensions[ \t]*:[^\n]*\n(?:[ \t][^\n]*\n)*")
 
 
-class OfframpDialect(Dialect):
+class OfframpFaultAdapter(FaultAdapter):
     """One event a message, and a message in one frame or in several."""
 
     greets = frozenset({"client"})

@@ -22,7 +22,6 @@ from wiretool.codec.state_types import (
 from wiretool.codec.states import StateClass, attributes
 from wiretool.errors import DecodeError, OverLimit, Truncated
 from wiretool.protocols.base.state import ConversationState
-from wiretool.protocols.offramp.bulk import OfframpBulk
 from wiretool.protocols.offramp.connection import Connection
 from wiretool.protocols.offramp.deflate import Inflater
 from wiretool.protocols.offramp.messaging import Joiner
@@ -60,7 +59,6 @@ _CLASSES: tuple[StateClass, ...] = (
         _pings=by_side(ref(Waiting)),
         _closes=pairs(SIDE, INT),
     ),
-    attributes("offramp.columns", OfframpBulk, _connection=ref(Connection)),
     attributes("offramp.session", Session, phases=by_side(plain(Phase))),
     attributes(
         "offramp.waiting", Waiting, _numbers=pairs(_KEY, many(INT, deque)), _repeated=many(_KEY, set), _count=INT
@@ -96,4 +94,4 @@ _CLASSES: tuple[StateClass, ...] = (
     _error("truncated", Truncated),
 )
 
-STATE = ConversationState(Connection, OfframpBulk, _CLASSES)
+STATE = ConversationState(Connection, _CLASSES)

@@ -1,104 +1,18 @@
-"""Appends and acks of a stretch as arrays: which ack answers which append, and what waits on."""
+"""Appends and acknowledgements of a stretch of one connection as arrays; it may have several writers."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from wiretool.codec.columns import Integers
-from wiretool.protocols.base.columns import NO_REPLY
-from wiretool.protocols.pravega.appends import Writer
 from wiretool.protocols.pravega.bulk_blocks import ACK, END
 from wiretool.protocols.pravega.bulk_kinds import Kind, texts_of
-from wiretool.protocols.pravega.pairing import Acks
+from wiretool.protocols.pravega.pairing import Acks, Sent
+from wiretool.protocols.pravega.sent_appends import Appends, Half, Waiting, falls
 from wiretool.protocols.pravega.session import PravegaConversation
 
-_NONE = np.zeros(0, np.int64)
-
-
-class _Half:
-    """The appends, or the acks, of one writer in a stretch: their places among the frames of their kind."""
-
-    def __init__(self, kind: Kind | None, places: Integers | slice, number: str) -> None:
-        self.kind = kind
-        self.places = places
-        self.numbers = _NONE if kind is None else kind.numbers(number)[places]
-        self.rows = _NONE if kind is None else kind.rows[places]
-        self.records = _NONE if kind is None else kind.frames.numbers[self.rows]
-
-    def add(self, values: Integers | int) -> None:
-        """Note what the session adds to each."""
-        if self.kind is not None:
-            self.kind.added[self.places] = values
-
-
-class _Exchange:
-    """The appends and acks of one writer in a stretch, behind what waited of it before."""
-
-    def __init__(self, talk: PravegaConversation, writer_id: str, appends: _Half, acks: _Half) -> None:
-        self._writer_id = writer_id
-        self._writer = talk.appends.current(writer_id)
-        self._appends = appends
-        self._acks = acks
-        waiting = talk.acks.waiting_of(writer_id)
-        earlier = np.array([sent[0] for sent in waiting.values()], np.int64)
-        self._numbers = np.concatenate((np.array(list(waiting), np.int64), appends.numbers))
-        self._records = np.concatenate((earlier, appends.records))
-        self._rows = np.concatenate((np.full(len(earlier), -1), appends.rows))
-        self._waited = waiting
-
-    @property
-    def writer(self) -> Writer | None:
-        """Who appends, if that is known."""
-        return self._writer
-
-    def is_plain(self) -> bool:
-        """Whether the writer is known and all numbers only grow."""
-        writer, appends = self._writer, self._appends.numbers
-        return (
-            writer is not None
-            and (not len(appends) or int(appends[0]) >= writer.last)
-            and _do_grow(self._numbers)
-            and _do_grow(self._acks.numbers)
-        )
-
-    def replies(self) -> Integers:
-        """For each ack the record of the append with its number, if that was sent before it. Both only grow."""
-        acks = self._acks
-        if not len(self._numbers) or not len(acks.numbers):
-            return np.full(len(acks.numbers), NO_REPLY, np.int64)
-        first = int(np.searchsorted(self._numbers, acks.numbers[0]))
-        same = slice(first, first + len(acks.numbers))
-        if np.array_equal(self._numbers[same], acks.numbers):  # one ack for each append, as is usual
-            return np.where(self._rows[same] < acks.rows, self._records[same], NO_REPLY)
-        at = np.minimum(np.searchsorted(self._numbers, acks.numbers), len(self._numbers) - 1)
-        is_sent = (self._numbers[at] == acks.numbers) & (self._rows[at] < acks.rows)
-        return np.where(is_sent, self._records[at], NO_REPLY)
-
-    def settle(self, acks: Acks, segments: dict[str | None, int]) -> None:
-        """Note what the writer said last, which of its appends wait on, and what is answered."""
-        assert self._writer is not None
-        self._acks.add(self.replies())
-        self._appends.add(segments.setdefault(self._writer.segment, len(segments)))
-        if len(self._appends.numbers):
-            self._writer.last = int(self._numbers[-1])
-        first = 0
-        if len(self._acks.numbers):
-            # Both grow: what waits is at the end.
-            answered = np.searchsorted(self._numbers, self._acks.numbers[-1], "right")
-            first = int(min(answered, np.searchsorted(self._rows, self._acks.rows[-1], "right")))
-        acks.leave_waiting(self._writer_id, OrderedDict(self._left(first)))
-
-    def _left(self, first: int) -> Iterator[tuple[int, tuple[int, int]]]:
-        """What waits from the append on at `first`, the earlier ones in front."""
-        earlier = list(self._waited.items())
-        yield from earlier[first:]
-        begin = max(first - len(earlier), 0)
-        kind = self._appends.kind
-        if kind is not None:
-            ids = kind.numbers("request_id")[self._appends.places][begin:].tolist()
-            sent = zip(self._appends.records[begin:].tolist(), ids, strict=True)
-            yield from zip(self._appends.numbers[begin:].tolist(), sent, strict=True)
+_NO_IDS = np.zeros((0, 2), np.int64)
 
 
 def settle_appends(
@@ -114,54 +28,56 @@ def settle_appends(
     Fewer than `writer_frames` for each writer are out of the ordinary too. `segments` are given codes as they come.
     """
     end, ack = kinds.get(END), kinds.get(ACK)
-    first, last = (0, 0) if end is None else end.between(start, stop)
-    first_ack, last_ack = (0, 0) if ack is None else ack.between(start, stop)
-    ids = [kind.ids()[a:b] for kind, a, b in ((end, first, last), (ack, first_ack, last_ack)) if kind is not None]
-    parts = _by_writer(ids, writer_frames) if ids else None
-    if parts is None:
+    bounds = [(0, 0) if kind is None else kind.between(start, stop) for kind in (end, ack)]
+    (first, last), (first_ack, last_ack) = bounds
+    ids = [_NO_IDS if kind is None else kind.ids()[slice(*mine)] for kind, mine in zip((end, ack), bounds, strict=True)]
+    names, owner = _find_writers(np.concatenate(ids))
+    if not 0 < len(names) * writer_frames <= len(owner):
         return False
-    exchanges = []
-    for writer_id, places in parts:
-        mine: Integers | slice = slice(first, last)
-        its_acks: Integers | slice = slice(first_ack, last_ack)
-        if places is not None:
-            count = int(np.searchsorted(places, last - first))
-            mine, its_acks = places[:count] + first, places[count:] - (last - first) + first_ack
-        appends = _Half(end, mine, "last_event_number")
-        acks = _Half(ack, its_acks, "event_number")
-        exchanges.append(_Exchange(talk, writer_id, appends, acks))
-        if not exchanges[-1].is_plain():
-            return False
-    for exchange in exchanges:
-        exchange.settle(talk.acks, segments)
+    known = [writer for name in names if (writer := talk.appends.current(name)) is not None]
+    if len(known) < len(names):
+        return False
+    appends = Half.of_places(end, np.arange(first, last), owner[: last - first], "last_event_number")
+    acks = Half.of_places(ack, np.arange(first_ack, last_ack), owner[last - first :], "event_number")
+    sent = Appends(appends, _waiting_of(talk.acks, names), len(names))
+    lasts = np.array([writer.last for writer in known], np.int64)
+    if (
+        falls(sent.owner, sent.numbers).any()
+        or falls(acks.owner, acks.numbers).any()
+        or (appends.numbers < lasts[appends.owner]).any()
+    ):
+        return False
+    codes = [segments.setdefault(writer.segment, len(segments)) for writer in known]
+    appends.add(np.array(codes, np.int64)[appends.owner])
+    acks.add(sent.answered_by(acks))
+    has_new, numbers = sent.last()
+    for index, number in zip(np.flatnonzero(has_new).tolist(), numbers.tolist(), strict=True):
+        known[index].last = number
+    _leave_waiting(talk.acks, names, sent.waiting(acks))
     return True
 
 
-def _do_grow(numbers: Integers) -> bool:
-    return bool((numbers[1:] > numbers[:-1]).all())
-
-
-def _is_alike(ids: Integers) -> bool:
-    """Whether all ids, two numbers each, are the same."""
+def _find_writers(ids: Integers) -> tuple[Sequence[str], Integers]:
+    """Return the writers with these ids, two numbers each, and the index of that of each id."""
     numbers = ids.reshape(-1)
-    return np.array_equal(numbers[2:], numbers[:-2])
+    if np.array_equal(numbers[2:], numbers[:-2]):  # one alone, as is usual
+        return texts_of(ids[:1]), np.zeros(len(ids), np.int64)
+    kinds, owner = np.unique(np.ascontiguousarray(ids).view("V16")[:, 0], return_inverse=True)
+    return texts_of(kinds.view(np.int64).reshape(-1, 2)), owner
 
 
-def _by_writer(parts: Sequence[Integers], frames_min: int) -> Sequence[tuple[str, Integers | None]] | None:
-    """The writers, and where each has its frames in all parts; one alone has every place, so there are none.
+def _waiting_of(acks: Acks, names: Sequence[str]) -> Waiting:
+    """Return the appends of writers that wait; the owners are indices of the names."""
+    every = [
+        (index, number, *sent) for index, name in enumerate(names) for number, sent in acks.waiting_of(name).items()
+    ]
+    return Waiting(*np.array(every, np.int64).reshape(-1, 4).T)
 
-    None if that is fewer than `frames_min` for each.
-    """
-    parts = [part for part in parts if len(part)]
-    if not parts:
-        return None
-    first = parts[0][:1]
-    if all(_is_alike(part) and (part[:1] == first).all() for part in parts):
-        return [(texts_of(first)[0], None)]
-    ids = np.concatenate(parts)
-    kinds, codes = np.unique(np.ascontiguousarray(ids).view("V16")[:, 0], return_inverse=True)
-    if len(kinds) * frames_min > len(ids):
-        return None
-    order = np.argsort(codes, kind="stable")
-    places = np.split(order, np.cumsum(np.bincount(codes))[:-1])
-    return list(zip(texts_of(kinds.view(np.int64).reshape(-1, 2)), places, strict=True))
+
+def _leave_waiting(acks: Acks, names: Sequence[str], waiting: Waiting) -> None:
+    """Let these appends of writers wait, and no others."""
+    left = [OrderedDict[int, Sent]() for _ in names]
+    for index, number, record, request_id in zip(*(column.tolist() for column in waiting), strict=True):
+        left[index][number] = record, request_id
+    for name, mine in zip(names, left, strict=True):
+        acks.leave_waiting(name, mine)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wiretool.codec.columns import Flags, Integers, Spans, gathered
+from wiretool.codec.columns import NO_INTEGERS, Flags, Integers, Spans, gathered
 from wiretool.protocols.pravega.bulk_events import Appended
 from wiretool.protocols.pravega.bulk_kinds import Catalogue, Kind, Kinds
 from wiretool.protocols.pravega.framing import HEADER_BYTES
@@ -20,8 +20,7 @@ IS_APART = np.array([*(is_apart(cls) for cls in CATALOGUE.classes), False])
 _PARTIAL_EVENT = PartialEvent.declaration.type_id
 _PADDING = Padding.declaration.type_id
 _ITEM = np.dtype([("type", ">i4"), ("length", ">u4")])
-_NONE = np.zeros(0, np.int64)
-_NO_SPANS = Spans(_NONE, _NONE, is_text=False)
+_NO_SPANS = Spans(NO_INTEGERS, NO_INTEGERS, is_text=False)
 #: In a column of blocks: the end stands alone.
 LONE = -1
 
@@ -47,7 +46,7 @@ def join_blocks(found: Kinds, owner: Integers | None = None) -> Joins | None:
             found.drop(BLOCK, np.ones(len(block.rows), np.bool_))
         return None
     if block is None:
-        return Joins(Appended(end.spans("data"), _NONE, _NO_SPANS, _NO_SPANS), np.full(len(end.rows), LONE))
+        return Joins(Appended(end.spans("data"), NO_INTEGERS, _NO_SPANS, _NO_SPANS), np.full(len(end.rows), LONE))
     return _joined(found, block, end, owner)
 
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from wiretool.codec.columns import Column, Flags, Integers, Numbers, Objects, Spans, gathered
+from wiretool.codec.columns import NO_INTEGERS, Column, Flags, Integers, Numbers, Objects, Spans, gathered
+from wiretool.codec.hops import Prefix, find_boundaries
 from wiretool.protocols.base.columns import Events
 from wiretool.protocols.pravega.appends import EVENT_HEAD, HEADER_BYTES, spans_of
 
-#: Appends that are gone through side by side; fewer are faster one after another.
-ABREAST_MIN = 16
 _HEADER = np.dtype([("type", ">i4"), ("length", ">u4")])
 _EVENT = int.from_bytes(EVENT_HEAD, "big")
+_PREFIX = Prefix(HEADER_BYTES, 4, HEADER_BYTES, 0, 0xFFFF_FFFF)
 
 
 class LateEvents(Events):
@@ -64,12 +64,12 @@ class Appended:
 
 
 def events_in(data: bytes, appended: Appended, counts: Integers, last_numbers: Integers) -> Events:
-    """The events of appends, as `appends.events_of` tells them."""
+    """The events of appends, as `appends.events_of` does one by one."""
     is_whole = np.ones(len(counts), np.bool_)
     is_whole[appended.cut] = False
     rows, starts, stops = whole_events(data, appended.spans, counts, is_whole)
     if not len(appended.cut):
-        return _told(rows, Spans(starts, stops - starts, is_text=False), stops - starts, counts, last_numbers)
+        return _numbered(rows, Spans(starts, stops - starts, is_text=False), stops - starts, counts, last_numbers)
     bodies = [data[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
     cut_rows: list[int] = []
     for place, row in enumerate(appended.cut.tolist()):
@@ -81,7 +81,7 @@ def events_in(data: bytes, appended: Appended, counts: Integers, last_numbers: I
     every = np.concatenate((rows, np.array(cut_rows, np.int64)))
     order = np.argsort(every, kind="stable")
     lengths = np.array([len(body) for body in bodies], np.int64)[order]
-    return _told(every[order], Objects([bodies[place] for place in order.tolist()]), lengths, counts, last_numbers)
+    return _numbered(every[order], Objects([bodies[place] for place in order.tolist()]), lengths, counts, last_numbers)
 
 
 def _bytes_of(data: bytes, spans: Spans, row: int) -> bytes:
@@ -89,7 +89,7 @@ def _bytes_of(data: bytes, spans: Spans, row: int) -> bytes:
     return data[start : start + int(spans.lengths[row])]
 
 
-def _told(rows: Integers, body: Column, lengths: Integers, counts: Integers, last_numbers: Integers) -> Events:
+def _numbered(rows: Integers, body: Column, lengths: Integers, counts: Integers, last_numbers: Integers) -> Events:
     """The events with their numbers, where each one that is counted is there."""
     found = np.bincount(rows, minlength=len(counts))
     place = np.arange(len(rows)) - np.repeat(np.cumsum(found) - found, found)
@@ -103,47 +103,13 @@ def whole_events(data: bytes, spans: Spans, counts: Integers, is_asked: Flags) -
 
     Of a span that is not made of them, of more than `counts`, or not asked for, there are none.
     """
-    at, ends = spans.starts.copy(), spans.starts + spans.lengths
-    is_made = is_asked.copy()
-    found = np.zeros(len(at), np.int64)
-    steps: list[tuple[Integers, Integers, Integers]] = []
-    active = np.flatnonzero(is_made & (at < ends))
-    while len(active) >= ABREAST_MIN:
-        start = at[active] + HEADER_BYTES
-        heads = gathered(data, at[active], _HEADER)
-        stop = start + heads["length"].astype(np.int64)
-        fits = (stop <= ends[active]) & (heads["type"] == _EVENT) & (found[active] < counts[active])
-        if not fits.all():
-            is_made[active[~fits]] = False
-            active, start, stop = active[fits], start[fits], stop[fits]
-        steps.append((active, start, stop))
-        found[active] += 1
-        at[active] = stop
-        active = active[stop < ends[active]]
-    rest = [(row, spans_of(data, int(at[row]), int(ends[row]), int((counts - found)[row]))) for row in active.tolist()]
-    return _in_order(is_made, found, steps, rest)
-
-
-def _in_order(
-    is_made: Flags,
-    found: Integers,
-    steps: list[tuple[Integers, Integers, Integers]],
-    rest: list[tuple[int, list[tuple[int, int]]]],
-) -> tuple[Integers, Integers, Integers]:
-    """The events of each append in a row: step by step all have one more, those of `rest` the others at once."""
-    total = found.copy()
-    for row, spans in rest:
-        is_made[row] = bool(spans)
-        total[row] += len(spans)
-    total = np.where(is_made, total, 0)
-    first = np.cumsum(total) - total
-    out = np.empty((2, int(total.sum())), np.int64)
-    for step, (rows, starts, stops) in enumerate(steps):
-        mine = is_made[rows]
-        place = first[rows[mine]] + step
-        out[0, place], out[1, place] = starts[mine], stops[mine]
-    for row, spans in rest:
-        if spans:
-            begin = int(first[row] + found[row])
-            out[:, begin : begin + len(spans)] = np.array(spans, np.int64).T
-    return np.repeat(np.arange(len(total)), total), out[0], out[1]
+    asked = np.flatnonzero(is_asked)
+    begins, none = spans.starts[asked], np.zeros(len(asked), np.int64)
+    stops = begins + spans.lengths[asked]
+    found = find_boundaries(data, begins, stops, [_PREFIX], none, NO_INTEGERS)
+    is_made = (found.ends == stops) & (np.bincount(found.range_of, minlength=len(asked)) <= counts[asked])
+    heads = gathered(data, found.starts, _HEADER)
+    is_made[found.range_of[heads["type"] != _EVENT]] = False
+    kept = is_made[found.range_of]
+    starts = found.starts[kept] + HEADER_BYTES
+    return asked[found.range_of[kept]], starts, starts + heads["length"][kept]

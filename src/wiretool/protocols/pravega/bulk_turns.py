@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from wiretool.codec.columns import Flags, Integers
+from wiretool.codec.columns import NO_INTEGERS, Flags, Integers
 from wiretool.protocols.pravega.bulk_appends import settle_appends
 from wiretool.protocols.pravega.bulk_blocks import ACK, BLOCK, CATALOGUE, END, IS_APART, Joins
 from wiretool.protocols.pravega.bulk_kinds import Kind, Kinds, Part, Walk
@@ -24,7 +24,6 @@ _IS_APPEND = np.isin(np.arange(len(_STEPS) + 1), (BLOCK, END, ACK))
 _IS_QUIET = _IS_APPEND | IS_APART
 #: A connection with fewer frames has no stretch of appends that is worth arrays of its own.
 CONNECTION_FRAMES_MIN = 256
-_NONE = np.zeros(0, np.int64)
 
 
 class TurnReader:
@@ -35,7 +34,7 @@ class TurnReader:
     ) -> None:
         """`segments` has the code of each segment that is appended to; it grows."""
         self._kinds, self._codes = found
-        self._blocks = _NONE if joins is None else joins.blocks
+        self._blocks = NO_INTEGERS if joins is None else joins.blocks
         self._segments = segments
         self._read_one = read_one
 
@@ -68,7 +67,7 @@ class TurnReader:
         of_kind = {code: is_mine[kind.rows] for code, kind in self._kinds.items()}
         kinds = {code: self._kinds[code].take(mine) for code, mine in of_kind.items()}
         walk = Walk(Kinds(kinds, self._codes), self._read_one)
-        stage = Stage(walk.give_back, self._blocks[of_kind[END]] if END in of_kind else _NONE, self._segments)
+        stage = Stage(walk.give_back, self._blocks[of_kind[END]] if END in of_kind else NO_INTEGERS, self._segments)
 
         def turns() -> Iterator[int]:
             for index in indices:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Stale
-from wiretool.faults.adapter import Dialect, Form, Kind, LengthField
+from wiretool.faults.adapter import FaultAdapter, Form, Kind, LengthField
 from wiretool.faults.places import Pattern
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.protocol import Protocol
@@ -20,7 +20,7 @@ _EPOCH = re.compile(r"(?<=\.#epoch\.)\d+", re.ASCII)
 _SEGMENTS = ("segment", "segment_name", "parent_segment", "target", "source", "target_segment_id")
 
 
-class PravegaDialect(Dialect):
+class PravegaFaultAdapter(FaultAdapter):
     """A type and a length in front of each message."""
 
     length = LengthField(4, 4)

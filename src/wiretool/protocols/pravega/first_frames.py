@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from wiretool import limits
-from wiretool.codec.columns import Flags, Integers, begins_of
+from wiretool.codec.columns import NO_INTEGERS, Flags, Integers, begins_of
 from wiretool.protocols.base.columns import NO_REPLY
 from wiretool.protocols.pravega.appends import spans_of
 from wiretool.protocols.pravega.bulk_blocks import ACK, BLOCK, CATALOGUE, END
@@ -20,7 +20,6 @@ from wiretool.protocols.pravega.sent_appends import NO_WAITING, Appends, Half, f
 _HELLO, _SET_UP, _IS_SET_UP = (CATALOGUE.codes[cls] for cls in (Hello, SetupAppend, AppendSetup))
 #: By code, False at the end for frames that are read one by one.
 _IS_READ = np.isin(np.arange(len(CATALOGUE.classes) + 1), (BLOCK, END, ACK, _HELLO, _SET_UP, _IS_SET_UP))
-_NONE = np.zeros(0, np.int64)
 #: A row before all others.
 _NEVER = -1
 
@@ -60,8 +59,7 @@ class FirstReading:
         for half in (sent, acks):
             self._leave(half.owner[1:][falls(half.owner, half.numbers)])
         appends = Appends(sent, NO_WAITING, self._count)
-        if acks.kind is not None:
-            acks.kind.added[:] = appends.answered_by(acks)
+        acks.add(appends.answered_by(acks))
         last = np.zeros(self._count, np.int64)
         has_new, numbers = appends.last()
         last[has_new] = numbers
@@ -114,8 +112,7 @@ class FirstReading:
         self.is_plain[owners] = False
 
     def _half(self, code: int, name: str) -> Half:
-        kind = self._kinds.get(code)
-        return Half(None, _NONE, _NONE, _NONE) if kind is None else Half.of(kind, self._owner, name)
+        return Half.of(self._kinds.get(code), self._owner, name)
 
     def _rows_of(self, kind: Kind | None, rows: Integers | None = None) -> Integers:
         """Return the row of the only frame of a kind on each connection; exclude connections that have several."""
@@ -186,7 +183,7 @@ class FirstReading:
 
 def find_writers(kinds: Mapping[int, Kind], owner: Integers, count: int) -> tuple[Integers, Integers]:
     """Return the id of the writer of each connection, out of `count`, and connections that have several writers."""
-    ids, several = np.zeros((count, 2), np.int64), [_NONE]
+    ids, several = np.zeros((count, 2), np.int64), [NO_INTEGERS]
     halves = [(owner[kinds[code].rows], kinds[code].ids()) for code in (BLOCK, END, ACK) if code in kinds]
     for owners, own in halves:
         ids[owners[::-1]] = own[::-1]

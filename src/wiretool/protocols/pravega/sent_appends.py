@@ -4,29 +4,47 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from wiretool.codec.columns import Flags, Integers
+from wiretool.codec.columns import NO_INTEGERS, Flags, Integers
 from wiretool.protocols.base.columns import NO_REPLY
 from wiretool.protocols.pravega.bulk_kinds import Kind
 
-_NONE = np.zeros(0, np.int64)
 #: Codes of numbers together with their connections are below this.
 _CODES_MAX = 1 << 62
 
 
 class Half(NamedTuple):
-    """Appends or acknowledgements: the connection, number and row of each."""
+    """Appends or acknowledgements: the connection, number and row of each, ordered by connection.
+
+    Of one connection it is the writer instead.
+    """
 
     kind: Kind | None
     owner: Integers
     numbers: Integers
     rows: Integers
+    #: Their places among the frames of the kind.
+    places: Integers | slice = slice(None)
 
     @classmethod
     def of(cls, kind: Kind | None, owner: Integers, name: str) -> "Half":
         """Return the frames of a kind with the numbers of that name; `owner` is by frame."""
         if kind is None:
-            return cls(None, _NONE, _NONE, _NONE)
+            return cls(None, NO_INTEGERS, NO_INTEGERS, NO_INTEGERS)
         return cls(kind, owner[kind.rows], kind.numbers(name), kind.rows)
+
+    @classmethod
+    def of_places(cls, kind: Kind | None, places: Integers, owner: Integers, name: str) -> "Half":
+        """Return the frames at these places of a kind; `owner` is of each of them, in any order."""
+        if kind is None:
+            return cls(None, NO_INTEGERS, NO_INTEGERS, NO_INTEGERS)
+        order = np.argsort(owner, kind="stable")
+        places = places[order]
+        return cls(kind, owner[order], kind.numbers(name)[places], kind.rows[places], places)
+
+    def add(self, values: Integers) -> None:
+        """Note what the session adds to each."""
+        if self.kind is not None:
+            self.kind.added[self.places] = values
 
 
 class Waiting(NamedTuple):
@@ -46,7 +64,7 @@ class Waiting(NamedTuple):
         return Waiting(*(np.concatenate(pair) for pair in zip(self, others, strict=True)))
 
 
-NO_WAITING = Waiting(_NONE, _NONE, _NONE, _NONE)
+NO_WAITING = Waiting(NO_INTEGERS, NO_INTEGERS, NO_INTEGERS, NO_INTEGERS)
 
 
 class Appends:
@@ -57,7 +75,7 @@ class Appends:
         owner, numbers, records, ids = waiting
         if appends.kind is not None:
             records = np.concatenate((records, appends.kind.frames.numbers[appends.rows]))
-            ids = np.concatenate((ids, appends.kind.numbers("request_id")))
+            ids = np.concatenate((ids, appends.kind.numbers("request_id")[appends.places]))
         rows = np.concatenate((np.full(len(owner), -1), appends.rows))
         numbers, owner = np.concatenate((numbers, appends.numbers)), np.concatenate((owner, appends.owner))
         order = np.argsort(owner, kind="stable") if len(waiting.owner) else slice(None)

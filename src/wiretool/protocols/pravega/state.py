@@ -24,7 +24,6 @@ from wiretool.codec.states import StateClass, attributes, value
 from wiretool.protocols.base.state import ConversationState
 from wiretool.protocols.pravega import PROTOCOL
 from wiretool.protocols.pravega.appends import Appends, Writer
-from wiretool.protocols.pravega.bulk import PravegaBulk
 from wiretool.protocols.pravega.messages import AppendBlock
 from wiretool.protocols.pravega.pairing import Acks, Asked, Requests
 from wiretool.protocols.pravega.session import PravegaConversation
@@ -47,7 +46,6 @@ _CLASSES: tuple[StateClass, ...] = (
         _segments=many(TEXT, set),
         is_main_port=BOOL,
     ),
-    attributes("pravega.columns", PravegaBulk, _conversation=ref(PravegaConversation)),
     attributes(
         "pravega.appends",
         Appends,
@@ -75,4 +73,4 @@ _CLASSES: tuple[StateClass, ...] = (
     attributes("pravega.acks", Acks, _waiting=pairs(TEXT, pairs(INT, row(INT, INT), OrderedDict)), _count=INT),
 )
 
-STATE = ConversationState(PravegaConversation, PravegaBulk, _CLASSES)
+STATE = ConversationState(PravegaConversation, _CLASSES)

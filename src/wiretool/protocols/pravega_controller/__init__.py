@@ -9,8 +9,8 @@ PROTOCOL = Protocol(
     rank=20,
     wire="wiretool.protocols.pravega_controller.wire:WIRE",
     state="wiretool.protocols.pravega_controller.state:STATE",
-    faults="wiretool.protocols.pravega_controller.faults:ControllerDialect",
-    replay="wiretool.protocols.pravega_controller.replay.adapter:ControllerManner",
+    faults="wiretool.protocols.pravega_controller.faults:ControllerFaultAdapter",
+    replay="wiretool.protocols.pravega_controller.replay.adapter:ControllerReplayAdapter",
     conformance="wiretool.protocols.pravega_controller.conformance:CONFORMANCE",
     fuzz="wiretool.protocols.pravega_controller.fuzz:FUZZ",
 )

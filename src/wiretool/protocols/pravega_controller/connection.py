@@ -9,7 +9,7 @@ from hyperframe import frame as h2
 from wiretool import limits
 from wiretool.codec.cursor import Span
 from wiretool.codec.jsonform import json_form
-from wiretool.codec.message import Message, Side, other_side
+from wiretool.codec.message import SIDES, Message, Side, other_side
 from wiretool.errors import DecodeError, ProtocolViolation
 from wiretool.protocols.base.conversation import Conversation, Defect, Reading
 from wiretool.protocols.pravega_controller import frames
@@ -34,7 +34,7 @@ from wiretool.protocols.pravega_controller.messages import (
     Unknown,
     WindowUpdate,
 )
-from wiretool.protocols.pravega_controller.session import SIDES, Phase, Session, Stream
+from wiretool.protocols.pravega_controller.session import Phase, Session, Stream
 from wiretool.protocols.pravega_controller.trust import trust_frame
 
 _NO_CALL = "no call of the controller's service was seen on it"

@@ -1,6 +1,6 @@
 """Which frames wait for an answer: calls, settings and pings; and how a call says that it failed."""
 
-from wiretool.codec.message import Side
+from wiretool.codec.message import SIDES
 from wiretool.protocols.base.exchanges import Exchanges, Fields, value_in
 from wiretool.protocols.pravega_controller.calls import METHODS
 from wiretool.protocols.pravega_controller.messages import (
@@ -14,7 +14,6 @@ from wiretool.protocols.pravega_controller.messages import (
 )
 
 _RESET = RstStream.declaration.name
-_SIDES: tuple[Side, Side] = ("client", "server")
 #: Statuses in answers that are no failure; the others say that nothing was done, if only because it was before.
 _FINE = frozenset({"SUCCESS", "OK", "COMMITTED", "STARTED", "IN_PROGRESS"})
 
@@ -34,7 +33,7 @@ EXCHANGES = Exchanges(
     asks=frozenset(
         {
             *((method, "client") for method in METHODS),
-            *((cls.declaration.name, side) for cls in (Settings, Ping) for side in _SIDES),
+            *((cls.declaration.name, side) for cls in (Settings, Ping) for side in SIDES),
         }
     ),
     # What opens a call is its request where its message was not seen whole.

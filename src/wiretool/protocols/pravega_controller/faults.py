@@ -5,7 +5,7 @@ import random
 from wiretool.codec.message import Side, other_side
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Answer, Change
-from wiretool.faults.adapter import Dialect, Form, Kind, LengthField
+from wiretool.faults.adapter import FaultAdapter, Form, Kind, LengthField
 from wiretool.faults.remnants import Piece
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.pravega_controller import frames
@@ -20,7 +20,7 @@ _OK = (("grpc-status", "0"),)
 _STATUS = ((":status", "200"), ("content-type", "application/grpc"))
 
 
-class ControllerDialect(Dialect):
+class ControllerFaultAdapter(FaultAdapter):
     """A call is asked and answered in DATA frames, which have the method's name."""
 
     length = LengthField(0, 3)

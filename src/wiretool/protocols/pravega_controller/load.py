@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from wiretool import limits
 from wiretool.codec.frame_buffer import Inbox
+from wiretool.codec.message import SIDES
 from wiretool.errors import DecodeError, EncodeError
 from wiretool.load.link import Failed, Link
 from wiretool.protocols.base.conversation import Conversation, Reading
@@ -16,7 +17,6 @@ from wiretool.protocols.pravega_controller.client import Client, Header, Part
 from wiretool.protocols.pravega_controller.frames import DATA, END_STREAM, begins, read_header
 from wiretool.protocols.pravega_controller.headers import path_of
 from wiretool.protocols.pravega_controller.messages import Continuation, GoAway, Headers, RstStream
-from wiretool.protocols.pravega_controller.session import SIDES
 from wiretool.sinks.printable import printable
 
 #: How long one call may take; making a stream is several seconds' work for a real controller.

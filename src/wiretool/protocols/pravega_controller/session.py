@@ -8,7 +8,7 @@ import enum
 from collections.abc import Mapping
 
 from wiretool import limits
-from wiretool.codec.message import Message, Side
+from wiretool.codec.message import SIDES, Message, Side
 from wiretool.errors import ProtocolViolation
 from wiretool.protocols.pravega_controller.grpc_messages import Held, Joiner
 from wiretool.protocols.pravega_controller.messages import (
@@ -27,7 +27,6 @@ from wiretool.protocols.pravega_controller.messages import (
 )
 
 Kind = type[Message]
-SIDES: tuple[Side, Side] = ("client", "server")
 
 
 class Phase(enum.Enum):

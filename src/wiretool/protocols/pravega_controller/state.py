@@ -86,4 +86,4 @@ _CLASSES: tuple[StateClass, ...] = (
     ),
 )
 
-STATE = ConversationState(Connection, None, _CLASSES)
+STATE = ConversationState(Connection, _CLASSES)

@@ -1,4 +1,4 @@
-"""Many frames of the draft at once, of one connection or of many: fields as columns, and sessions in a loop over a few.
+"""Many frames of the draft at once, of many connections: fields as columns, and sessions in a loop over a few.
 
 Messages that were cut, those whose flags share a byte, and whatever is out of the ordinary are read by the session.
 """
@@ -9,7 +9,7 @@ import numpy as np
 
 from wiretool.codec.columns import Choice, Column, Flags, Integers, Numbers, Objects
 from wiretool.codec.hops import Prefix
-from wiretool.protocols.base.columns import NO_REPLY, BulkConversation, Events, Frames, Group, PrefixedColumns
+from wiretool.protocols.base.columns import NO_REPLY, Events, Frames, Group, PrefixedColumns, read_singly
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.pravega.appends import spans_of
 from wiretool.protocols.pravega.bulk_events import LateEvents
@@ -39,36 +39,22 @@ class DraftColumns(PrefixedColumns):
         conversations: Sequence[Conversation],
         leave: Callable[[Flags], None],
         read_one: Callable[[int], None],
-    ) -> tuple[Sequence[Group], Flags]:
+    ) -> Sequence[Group]:
+        if len(owner) < FRAMES_MIN or not CATALOGUE.are_worth_columns(frames):
+            read_singly(owner, len(conversations), leave, read_one)
+            return []
         talks = [talk for talk in conversations if isinstance(talk, DraftConversation)]
         # Those with frames are left, so that the bytes of their unfinished blocks count.
         leave(np.bincount(owner, minlength=len(talks)) > 0)
         order = np.argsort(owner, kind="stable")
         groups = _read(frames.take(order), owner[order], talks, lambda row: read_one(int(order[row])))
-        return [group.moved(order) for group in groups], np.ones(len(talks), np.bool_)
-
-
-class DraftBulk(BulkConversation):
-    """The column path of one connection."""
-
-    together = DraftColumns()
-
-    def __init__(self, conversation: DraftConversation) -> None:
-        self._conversation = conversation
-
-    def read(self, frames: Frames, read_one: Callable[[int], None]) -> Sequence[Group]:
-        return _read(frames, np.zeros(len(frames.starts), np.int64), [self._conversation], read_one)
+        return [group.moved(order) for group in groups]
 
 
 def _read(
     frames: Frames, owner: Integers, talks: Sequence[DraftConversation], read_one: Callable[[int], None]
 ) -> list[Group]:
     """Read frames that are ordered by conversation."""
-    count = len(owner)
-    if count < FRAMES_MIN or not CATALOGUE.are_worth_columns(frames):
-        for row in range(count):
-            read_one(row)
-        return []
     found, stage = CATALOGUE.kinds_of(frames), Stage()
 
     def step(code: int, part: Part) -> Iterator[int]:
@@ -79,7 +65,7 @@ def _read(
             stage.talk = talks[index]
             yield row
 
-    Walk(found, read_one).go(np.arange(count), step, turns())
+    Walk(found, read_one).go(np.arange(len(owner)), step, turns())
     groups = (_group(stage, code, kind, found.codes[kind.rows] != SLOW) for code, kind in found.kinds.items())
     return [group for group in groups if len(group.rows)]
 
@@ -117,3 +103,6 @@ def _events(stored: Sequence[bytes]) -> Events:
     bodies = [data[start:stop] for data, each in zip(stored, spans, strict=True) for start, stop in each]
     lengths = np.array([len(body) for body in bodies], np.int64)
     return Events(rows, {"length": Numbers(lengths)}, Objects(bodies))
+
+
+COLUMNS = DraftColumns()

@@ -1,12 +1,12 @@
 """What session.py does with frames of each class, one after the other, out of columns.
 
-What a step is stands with `bulk_kinds.Walk`. Each does what the handler of session.py does; of a message of the client
+See `bulk_kinds.Walk` for steps. Each does the same as the handler of session.py; of a message of the client
 it also counts the bytes, as those between the beginning and the end of a block.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
-from wiretool.codec.message import Message, Side
+from wiretool.codec.message import SIDES, Message, Side
 from wiretool.errors import ProtocolViolation
 from wiretool.protocols.base.columns import NO_REPLY
 from wiretool.protocols.pravega.bulk_kinds import REFUSED, Catalogue, Part
@@ -169,7 +169,6 @@ _BY_CLASS: Mapping[type[Message], Step] = {
     NoSuchSegment: _fail,
     KeepAlive: _keep_alive,
 }
-_SIDES: Sequence[Side] = ("client", "server")
-CATALOGUE = Catalogue({side: [cls for cls in MESSAGES if may_send(side, cls) and cls in _BY_CLASS] for side in _SIDES})
+CATALOGUE = Catalogue({side: [cls for cls in MESSAGES if may_send(side, cls) and cls in _BY_CLASS] for side in SIDES})
 #: By code.
 STEPS = [_BY_CLASS[cls] for cls in CATALOGUE.classes]

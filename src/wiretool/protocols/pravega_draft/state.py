@@ -8,7 +8,6 @@ from wiretool.codec.state_types import BOOL, BUFFER, INT, TEXT, by_side, fresh, 
 from wiretool.codec.states import StateClass, attributes
 from wiretool.protocols.base.state import ConversationState
 from wiretool.protocols.pravega_draft.blocks import Block, Blocks, Partial, Writer
-from wiretool.protocols.pravega_draft.bulk import DraftBulk
 from wiretool.protocols.pravega_draft.messages import BeginAppendBlock, EndAppendBlock
 from wiretool.protocols.pravega_draft.pairing import Acks, Asked, Requests
 from wiretool.protocols.pravega_draft.session import DraftConversation
@@ -24,7 +23,6 @@ _CLASSES: tuple[StateClass, ...] = (
         acks=ref(Acks),
         keep_alives=many(INT, partial(deque, maxlen=256)),
     ),
-    attributes("pravega-draft.columns", DraftBulk, _conversation=ref(DraftConversation)),
     attributes(
         "pravega-draft.blocks",
         Blocks,
@@ -69,4 +67,4 @@ _CLASSES: tuple[StateClass, ...] = (
     attributes("pravega-draft.acks", Acks, _waiting=pairs(TEXT, many(row(INT, INT), deque))),
 )
 
-STATE = ConversationState(DraftConversation, DraftBulk, _CLASSES)
+STATE = ConversationState(DraftConversation, _CLASSES)

@@ -1,17 +1,16 @@
-"""Many frames of SBP at once, of one connection or of many; irregular frames are read one by one."""
+"""Many frames of SBP at once, of many connections; irregular frames are read one by one."""
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from wiretool import limits
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.hops import Prefix
-from wiretool.protocols.base.columns import NO_REPLY, BulkConversation, Frames, Group, PrefixedColumns, Weights
+from wiretool.protocols.base.columns import Frames, Group, PrefixedColumns, Weights, read_singly
 from wiretool.protocols.base.conversation import Conversation
-from wiretool.protocols.sbp.bulk_frames import Envelopes, FrameReader, envelopes_of, find_whole, group_of
-from wiretool.protocols.sbp.bulk_pairs import Pairs, Stretch, pair_connections
+from wiretool.protocols.sbp.bulk_frames import Envelopes, FrameReader, Kind, envelopes_of, find_whole, group_of
+from wiretool.protocols.sbp.bulk_pairs import Stretch, pair_connections, pair_in_turn
 from wiretool.protocols.sbp.bulk_trust import trust_in
 from wiretool.protocols.sbp.framing import LENGTH_BYTES, MAGIC
 from wiretool.protocols.sbp.schema import LATEST
@@ -30,7 +29,7 @@ FRAMES_MIN = 16
 
 
 class SbpColumns(PrefixedColumns):
-    """Reads the connections whose frames are all regular."""
+    """Reads connections: those whose frames are all regular together, others in turn."""
 
     can_weigh = True
 
@@ -48,77 +47,64 @@ class SbpColumns(PrefixedColumns):
         conversations: Sequence[Conversation],
         leave: Callable[[Flags], None],
         read_one: Callable[[int], None],
-    ) -> tuple[Sequence[Group], Flags]:
-        talks = [talk for talk in conversations if isinstance(talk, SbpConversation)]
+    ) -> Sequence[Group]:
         envelopes = envelopes_of(frames)
         if len(frames.starts) < FRAMES_MIN or not envelopes.are_worth_columns:
-            return [], np.zeros(len(talks), np.bool_)
-        is_plain = np.array([talk.is_decided for talk in talks])
-        is_range_server = np.array([talk.role == "range server" for talk in talks])[owner]
-        is_asked = find_whole(frames.data, envelopes) & is_plain[owner]
-        kinds = []
-        for schema in {talk.schema.name: talk.schema for talk in talks}.values():
-            is_of = np.array([talk.schema.name == schema.name for talk in talks])[owner]
-            kinds += self._reader(schema).kinds(frames, envelopes, is_asked & is_of, is_range_server)
+            read_singly(owner, len(conversations), leave, read_one)
+            return []
+        talks = [talk for talk in conversations if isinstance(talk, SbpConversation)]
+        is_left = _read_undecided(owner, talks, leave, read_one)
+        kinds = self._kinds(frames, envelopes, owner, talks, is_left & find_whole(frames.data, envelopes))
         is_regular = np.zeros(len(owner), np.bool_)
         for kind in kinds:
             is_regular[kind.rows] = True
+        is_plain = np.ones(len(talks), np.bool_)
         is_plain[owner[~is_regular]] = False
-        reply_to = pair_connections(talks, Stretch.of(frames, envelopes, owner), is_plain)
-        groups = [group_of(frames, envelopes, kind, is_plain[owner[kind.rows]], reply_to) for kind in kinds]
-        return [group for group in groups if len(group.rows)], is_plain
+        stretch = Stretch.of(frames, envelopes, owner)
+        reply_to = pair_connections(talks, stretch, is_plain)
+        rows = np.flatnonzero(is_left & ~is_plain[owner])
+        if len(rows):
+            leave(~is_plain)
+            pair_in_turn(talks, stretch, rows, is_regular, reply_to, read_one)
+        groups = [group_of(frames, envelopes, kind, is_regular[kind.rows], reply_to) for kind in kinds]
+        return [group for group in groups if len(group.rows)]
+
+    def _kinds(
+        self,
+        frames: Frames,
+        envelopes: Envelopes,
+        owner: Integers,
+        talks: Sequence[SbpConversation],
+        is_asked: Flags,
+    ) -> list[Kind]:
+        """Return the kinds of the frames that are asked for, by the schema of each connection."""
+        kinds = []
+        is_range_server = np.array([talk.role == "range server" for talk in talks])[owner]
+        for schema in {talk.schema.name: talk.schema for talk in talks}.values():
+            is_of = np.array([talk.schema.name == schema.name for talk in talks])[owner]
+            kinds += self._reader(schema).kinds(frames, envelopes, is_asked & is_of, is_range_server)
+        return kinds
 
 
-class SbpBulk(BulkConversation):
-    """Requests and responses of one connection."""
+def _read_undecided(
+    owner: Integers,
+    talks: Sequence[SbpConversation],
+    leave: Callable[[Flags], None],
+    read_one: Callable[[int], None],
+) -> Flags:
+    """Read frames by themselves as long as the schema of their connection is not known; return which frames are left.
 
-    reader = FrameReader
-    together = SbpColumns(FrameReader)
-
-    def __init__(self, conversation: SbpConversation) -> None:
-        self._conversation = conversation
-        self._pairs = Pairs(conversation)
-
-    def read(self, frames: Frames, read_one: Callable[[int], None]) -> Sequence[Group]:
-        first, count = 0, len(frames.starts)
-        while first < count and (not self._conversation.is_decided or count - first < FRAMES_MIN):
-            read_one(first)
-            first += 1
-        if first == count:
-            return []
-        envelopes = envelopes_of(frames)
-        is_asked = np.arange(count) >= first
-        if not envelopes.take(np.arange(first, count)).are_worth_columns:
-            for row in range(first, count):
+    Frame i is of `talks[owner[i]]`.
+    """
+    is_left = np.ones(len(owner), np.bool_)
+    is_undecided = np.array([not talk.is_decided for talk in talks])
+    if is_undecided.any():
+        leave(is_undecided)
+        for row in np.flatnonzero(is_undecided[owner]).tolist():
+            if not talks[owner[row]].is_decided:
                 read_one(row)
-            return []
-        is_asked &= find_whole(frames.data, envelopes)
-        is_range_server = np.full(count, self._conversation.role == "range server")
-        kinds = self.reader(self._conversation.schema).kinds(frames, envelopes, is_asked, is_range_server)
-        is_bulk = np.zeros(count, np.bool_)
-        for kind in kinds:
-            is_bulk[kind.rows] = True
-        reply_to = self._in_turn(frames, envelopes, is_bulk, first, read_one)
-        return [group_of(frames, envelopes, kind, is_bulk[kind.rows], reply_to) for kind in kinds]
-
-    def _in_turn(
-        self, frames: Frames, envelopes: Envelopes, is_bulk: Flags, first: int, read_one: Callable[[int], None]
-    ) -> Integers:
-        """What each frame answers; those that are read one by one are no longer bulk."""
-        reply_to = np.full(len(is_bulk), NO_REPLY, np.int64)
-        for start, stop in _stretches(is_bulk, first):
-            at = start
-            while at < stop:
-                if is_bulk[at]:
-                    at = self._pairs.read(frames, envelopes, at, stop, reply_to)
-                if at < stop:
-                    is_bulk[at] = False
-                    read_one(at)
-                    at += 1
-        return reply_to
+                is_left[row] = False
+    return is_left
 
 
-def _stretches(flags: Flags, first: int) -> Iterator[tuple[int, int]]:
-    """The stretches of equal flags from `first` on, one after the other."""
-    bounds = np.flatnonzero(np.diff(flags[first:])) + first + 1
-    yield from pairwise([first, *bounds.tolist(), len(flags)])
+COLUMNS = SbpColumns(FrameReader)

@@ -6,16 +6,16 @@ sorting. Everywhere else the session's own `Requests` are asked, frame by frame.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from wiretool import limits
-from wiretool.codec.columns import Flags, Integers
-from wiretool.codec.message import Side, other_side
+from wiretool.codec.columns import Flags, Integers, begins_of
+from wiretool.codec.message import SIDES, Side, other_side
 from wiretool.protocols.base.columns import NO_REPLY, Frames
 from wiretool.protocols.sbp.messages import GOAWAY, RESPONSE, RESPONSE_END, SYSTEM_ERROR
 from wiretool.protocols.sbp.session import SERVED_BY, TABLE, Requests, SbpConversation, What
@@ -23,16 +23,14 @@ from wiretool.protocols.sbp.session import SERVED_BY, TABLE, Requests, SbpConver
 if TYPE_CHECKING:
     from wiretool.protocols.sbp.bulk_frames import Envelopes
 
-_SIDES: tuple[Side, Side] = ("client", "server")
 #: Bits of an identifier.
 _ID_BITS = 32
-#: Frames that are worth sorting, at least and at most: each that is out of turn makes the next stretch shorter, each
-#: stretch without one makes it so many times as long.
-MANY_MIN, MANY_MAX, MANY_TIMES = 64, 65_536, 8
+#: Frames that are worth sorting.
+MANY_MIN = 64
 
 
 class Stretch(NamedTuple):
-    """Adjacent frames of which only the requests and responses matter; frame i is of connection `owner[i]`."""
+    """Frames of which only the requests and responses matter; frame i is of connection `owner[i]`."""
 
     owner: Integers
     is_server: Flags
@@ -47,9 +45,9 @@ class Stretch(NamedTuple):
         columns = envelopes.opcode, envelopes.flags, envelopes.stream_id
         return cls(owner, frames.is_server, frames.numbers, *columns)
 
-    def part(self, start: int, stop: int) -> Stretch:
-        """Its rows [start, stop)."""
-        return Stretch._make(column[start:stop] for column in self)
+    def take(self, rows: Any) -> Stretch:
+        """Return some of them."""
+        return Stretch._make(column[rows] for column in self)
 
 
 def pair_connections(talks: Sequence[SbpConversation], stretch: Stretch, is_plain: Flags) -> Integers:
@@ -57,7 +55,7 @@ def pair_connections(talks: Sequence[SbpConversation], stretch: Stretch, is_plai
 
     Clear `is_plain` of connections whose frames must be paired one by one. The state of these stays as it is.
     """
-    requests = [talk.requests[side] for talk in talks for side in _SIDES]
+    requests = [talk.requests[side] for talk in talks for side in SIDES]
     room = limits.REQUESTS_OPEN_MAX - np.array([each.count for each in requests], np.int64).reshape(-1, 2).max(1)
     is_plain &= np.bincount(stretch.owner, minlength=len(talks)) <= room
     turns = turns_of(stretch, requests)
@@ -77,10 +75,10 @@ def note_frames(talks: Sequence[SbpConversation], stretch: Stretch) -> None:
     has_sent = np.zeros(2 * len(talks), np.bool_)
     has_sent[2 * stretch.owner[is_mine] + stretch.is_server[is_mine]] = True
     for code in np.flatnonzero(has_sent).tolist():
-        talks[code >> 1].heard.add(_SIDES[code & 1])
+        talks[code >> 1].heard.add(SIDES[code & 1])
     for row in np.flatnonzero(is_mine & (stretch.opcodes == GOAWAY)).tolist():
         talk = talks[stretch.owner[row]]
-        talk.phase = TABLE[talk.phase, _SIDES[int(stretch.is_server[row])], What.GOAWAY]
+        talk.phase = TABLE[talk.phase, SIDES[int(stretch.is_server[row])], What.GOAWAY]
     _note_roles(talks, stretch, is_mine)
 
 
@@ -95,68 +93,86 @@ def _note_roles(talks: Sequence[SbpConversation], stretch: Stretch, is_mine: Fla
         talk.role = talk.role or SERVED_BY.get(operation.name if operation else "", "")
 
 
-class Pairs:
-    """Pairs the frames of a conversation."""
+def pair_in_turn(
+    talks: Sequence[SbpConversation],
+    stretch: Stretch,
+    rows: Integers,
+    is_regular: Flags,
+    reply_to: Integers,
+    read_one: Callable[[int], None],
+) -> None:
+    """Set what the regular ones of some rows answer; the others are read by themselves.
 
-    def __init__(self, conversation: SbpConversation) -> None:
-        self._conversation = conversation
-        self._many = MANY_MAX
+    Clear `is_regular` of frames that cannot be paired, which are read by themselves, too.
+    """
+    rows = rows[np.argsort(stretch.owner[rows], kind="stable")]
+    for mine in np.split(rows, begins_of(stretch.owner[rows])[1:]):
+        pairs = _ConnectionPairs(talks[stretch.owner[mine[0]]], stretch.take(mine))
+        for start, stop in _stretches(is_regular[mine]):
+            singles = pairs.read(start, stop) if is_regular[mine[start]] else range(start, stop)
+            for row in map(mine.item, singles):
+                is_regular[row] = False
+                read_one(row)
+        reply_to[mine] = pairs.reply_to
 
-    def read(self, frames: Frames, envelopes: Envelopes, start: int, stop: int, reply_to: Integers) -> int:
-        """The first row from `start` on that is to be read by itself, or `stop`; what those before it answer is set."""
-        rows = Stretch.of(frames, envelopes, np.zeros(len(reply_to), np.int64)).part(start, stop)
-        at, count = 0, stop - start
-        while at < count:
-            part = rows.part(at, min(count, at + self._many))
-            done = self._in_turns(part, reply_to[start + at : stop])
-            is_regular = done == len(part.flags)
-            self._many = min(MANY_TIMES * self._many, MANY_MAX) if is_regular else max(2 * done, MANY_MIN)
-            at += done
-            if at < count and done < len(part.flags):
-                part = rows.part(at, min(count, at + MANY_MIN))
-                done = self._one_by_one(part, reply_to[start + at : stop])
-                at += done
-                if done < len(part.flags):
-                    break
-        note_frames([self._conversation], rows.part(0, at))
-        return start + at
 
-    def _one_by_one(self, rows: Stretch, reply_to: Integers) -> int:
-        """How many of the rows were paired: those in front of the first that answers nothing, though it should."""
-        conversation = self._conversation
-        requests = conversation.requests
-        done = 0
-        for is_server, n, opcode, flags, stream_id in zip(*(column.tolist() for column in rows[1:]), strict=True):
-            side: Side = "server" if is_server else "client"
-            asker = other_side(side)
-            if flags & RESPONSE:
-                answered = requests[asker].answer(stream_id, opcode, is_last=bool(flags & RESPONSE_END))
-                if answered is None and conversation.is_whole(asker):
-                    break
-                if answered is None:  # as `SbpConversation.read` has it, its request may be in a hole
-                    requests[side].add(stream_id, opcode, n)
-                else:
-                    reply_to[done] = answered
-            else:
-                requests[side].add(stream_id, opcode, n)
-            done += 1
-        return done
+def _stretches(flags: Flags) -> Iterator[tuple[int, int]]:
+    """Yield the stretches of equal flags, one after the other."""
+    yield from pairwise([0, *(np.flatnonzero(np.diff(flags)) + 1).tolist(), len(flags)])
 
-    def _in_turns(self, rows: Stretch, reply_to: Integers) -> int:
-        """How many of the rows were paired: those in front of the first that is out of turn."""
-        requests = [self._conversation.requests[side] for side in _SIDES]
+
+class _ConnectionPairs:
+    """Pairs the frames of one conversation, in turn."""
+
+    def __init__(self, talk: SbpConversation, rows: Stretch) -> None:
+        self._talk = talk
+        self._rows = rows._replace(owner=np.zeros(len(rows.owner), np.int64))
+        #: The record that each frame answers, as far as they were read.
+        self.reply_to = np.full(len(rows.owner), NO_REPLY, np.int64)
+
+    def read(self, start: int, stop: int) -> Iterator[int]:
+        """Pair the frames [start, stop); yield each that is to be read by itself, in its turn."""
+        rows = self._rows.take(slice(start, stop))
+        if self._pair_at_once(rows, start):
+            return
+        begin = start
+        for at, frame in enumerate(zip(*(column.tolist() for column in rows[1:]), strict=True), start):
+            if not self._pair(at, *frame):
+                self._note(begin, at)
+                yield at
+                begin = at + 1
+        self._note(begin, stop)
+
+    def _note(self, start: int, stop: int) -> None:
+        note_frames([self._talk], self._rows.take(slice(start, stop)))
+
+    def _pair(self, at: int, is_server: bool, n: int, opcode: int, flags: int, stream_id: int) -> bool:
+        """Pair a frame; return False where it answers nothing, though it should."""
+        side: Side = "server" if is_server else "client"
+        asker, requests = other_side(side), self._talk.requests
+        if flags & RESPONSE:
+            answered = requests[asker].answer(stream_id, opcode, is_last=bool(flags & RESPONSE_END))
+            if answered is not None:
+                self.reply_to[at] = answered
+                return True
+            if self._talk.is_whole(asker):
+                return False
+            # As `SbpConversation.read` has it, its request may be in a gap.
+        requests[side].add(stream_id, opcode, n)
+        return True
+
+    def _pair_at_once(self, rows: Stretch, start: int) -> bool:
+        """Pair frames as arrays, if they are enough, and none is out of turn; else return False."""
+        requests = [self._talk.requests[side] for side in SIDES]
         room = limits.REQUESTS_OPEN_MAX - max(each.count for each in requests)
-        done = min(len(rows.flags), room)
-        if done < MANY_MIN:
-            return 0
-        turns = turns_of(rows.part(0, done), requests)
-        while len(turns.irregular):
-            done = int(turns.irregular.min())
-            if done < MANY_MIN:
-                return 0
-            turns = turns_of(rows.part(0, done), requests)
-        turns.settle(rows, requests, reply_to)
-        return done
+        if not MANY_MIN <= len(rows.flags) <= room:
+            return False
+        turns = turns_of(rows, requests)
+        if len(turns.irregular):
+            return False
+        turns.settle(rows, requests, self.reply_to[start : start + len(rows.flags)])
+        note_frames([self._talk], rows)
+        return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from wiretool.codec.jsonform import nearest
 from wiretool.codec.message import Role, Side, fields_of
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Answer, Change
-from wiretool.faults.adapter import Dialect, Form, Kind, LengthField
+from wiretool.faults.adapter import FaultAdapter, Form, Kind, LengthField
 from wiretool.faults.places import Pattern, check_place, epochs_in, offsets_in, roles_in
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.protocol import Protocol
@@ -29,7 +29,7 @@ _CHECKSUM = re.compile(r"[0-9a-fA-F]{8}", re.ASCII)
 _OFFSETS = frozenset({"start", "end"})
 
 
-class SbpDialect(Dialect):
+class SbpFaultAdapter(FaultAdapter):
     """One of the two versions, with the schemas that may be spoken."""
 
     length = LengthField(0, LENGTH_BYTES)
@@ -184,6 +184,6 @@ class SbpDialect(Dialect):
         return frame[:-CHECKSUM_BYTES] + checksum.to_bytes(CHECKSUM_BYTES, "big")
 
 
-def latest_dialect(protocol: Protocol) -> SbpDialect:
+def latest_fault_adapter(protocol: Protocol) -> SbpFaultAdapter:
     """The dialect of the newest schema."""
-    return SbpDialect(protocol, (LATEST,))
+    return SbpFaultAdapter(protocol, (LATEST,))

@@ -5,8 +5,6 @@ from typing import Literal
 from wiretool.codec.state_types import INT, SIDE, FieldType, by_side, many, named, pairs, plain, ref, row
 from wiretool.codec.states import StateClass, attributes
 from wiretool.protocols.base.state import ConversationState
-from wiretool.protocols.sbp.bulk import SbpBulk
-from wiretool.protocols.sbp.bulk_pairs import Pairs
 from wiretool.protocols.sbp.messages import Schema
 from wiretool.protocols.sbp.schema import LATEST
 from wiretool.protocols.sbp.session import Phase, Requests, SbpConversation
@@ -27,9 +25,7 @@ def conversation_fields(*schemas: Schema) -> dict[str, FieldType]:
 
 _CLASSES: tuple[StateClass, ...] = (
     attributes("sbp", SbpConversation, **conversation_fields(LATEST)),
-    attributes("sbp.columns", SbpBulk, _conversation=ref(SbpConversation), _pairs=ref(Pairs)),
-    attributes("sbp.pairs", Pairs, _conversation=ref(SbpConversation), _many=INT),
     attributes("sbp.requests", Requests, _open=pairs(INT, many(row(INT, INT))), count=INT),
 )
 
-STATE = ConversationState(SbpConversation, SbpBulk, _CLASSES)
+STATE = ConversationState(SbpConversation, _CLASSES)

@@ -1,4 +1,4 @@
-"""Many frames of a connection of the batch style at once: as in the newest protocol, but for what payloads hold."""
+"""Many frames of the batch style at once: as in the newest protocol, but for what payloads hold."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from wiretool.codec.flatbuffers import Table
 from wiretool.codec.flatbuffers_columns import Tables, gather, read_tables
 from wiretool.protocols.base.columns import UNSURE, Frames, Weights
 from wiretool.protocols.base.conversation import Conversation
-from wiretool.protocols.sbp.bulk import SbpBulk, SbpColumns
+from wiretool.protocols.sbp.bulk import SbpColumns
 from wiretool.protocols.sbp.bulk_frames import FrameReader, TablesOf, envelopes_of
 from wiretool.protocols.sbp.bulk_payloads import Batches, Chains, Links, follow
 from wiretool.protocols.sbp.bulk_trust import SURE, trust_in
@@ -43,7 +43,7 @@ class BatchFrameReader(FrameReader):
 
 
 class BatchColumns(SbpColumns):
-    """Reads the connections whose frames are all regular, once their schema is known."""
+    """Reads connections once their schema is known."""
 
     def weigh(self, frames: Frames, owner: Integers) -> Weights:
         envelopes = envelopes_of(frames)
@@ -80,11 +80,7 @@ def weigh_schemas(both: Integers, owner: Integers) -> Weights:
     return Weights(trust, is_decided, trial)
 
 
-class BatchBulk(SbpBulk):
-    """Requests and responses of one connection, once its schema is known."""
-
-    reader = BatchFrameReader
-    together = BatchColumns(BatchFrameReader)
+COLUMNS = BatchColumns(BatchFrameReader)
 
 
 #: What the batches behind a header begin with, and which list of the header says how long each is.

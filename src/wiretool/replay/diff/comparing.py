@@ -6,7 +6,7 @@ from functools import partial
 
 from wiretool.codec.message import Side, fields_of
 from wiretool.records import Record
-from wiretool.replay.adapter import Difference, Manner, Verdict
+from wiretool.replay.adapter import Difference, ReplayAdapter, Verdict
 from wiretool.replay.diff.aligning import align
 from wiretool.replay.diff.likeness import CLIENT_ID, Eye, subjects_of
 from wiretool.replay.diff.losses import Losses, neighbours
@@ -31,7 +31,7 @@ Names = tuple[str, str]
 def compare(
     one: Recording,
     other: Recording,
-    manners: Mapping[str, Manner],
+    manners: Mapping[str, ReplayAdapter],
     names: Names = ("A", "B"),
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Outcome]:
@@ -45,7 +45,7 @@ def compare(
 class _Comparison:
     """The values are learnt in the order of the first recording, over all its connections."""
 
-    def __init__(self, one: Recording, other: Recording, manners: Mapping[str, Manner], names: Names) -> None:
+    def __init__(self, one: Recording, other: Recording, manners: Mapping[str, ReplayAdapter], names: Names) -> None:
         self._one = one
         self._other = other
         self._eyes = {name: Eye(manner) for name, manner in manners.items()}

@@ -7,7 +7,7 @@ from wiretool.codec.message import Issued, Position, Role, Varies
 from wiretool.faults.adapter import Form, Kind
 from wiretool.faults.places import Pattern, values_at, with_value
 from wiretool.records import Record
-from wiretool.replay.adapter import Breach, Difference, Excuse, Manner, Place, is_noise
+from wiretool.replay.adapter import Breach, Difference, Excuse, Place, ReplayAdapter, is_noise
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Dialogue, Recording
 from wiretool.sessions.subjects import Subject, Subjects
@@ -16,10 +16,10 @@ from wiretool.sessions.subjects import Subject, Subjects
 CLIENT_ID = Issued("client id", is_unique=False)
 
 
-class Eye(Manner):
+class Eye(ReplayAdapter):
     """A manner that sees the ids of clients as it sees those of servers: another run has others."""
 
-    def __init__(self, manner: Manner) -> None:
+    def __init__(self, manner: ReplayAdapter) -> None:
         super().__init__(manner.protocol)
         self._manner = manner
         self.name_role = manner.name_role
@@ -134,7 +134,9 @@ class Eye(Manner):
         return self._manner.excuse_extra(live, request, dialogue)
 
 
-def subjects_of(recording: Recording, manners: Mapping[str, Manner] | None = None) -> dict[int, tuple[Subject, ...]]:
+def subjects_of(
+    recording: Recording, manners: Mapping[str, ReplayAdapter] | None = None
+) -> dict[int, tuple[Subject, ...]]:
     """What each frame is about, by its number.
 
     What servers made up in a name gives way to which of its kind it is: the first, the second, and so on.
@@ -144,7 +146,7 @@ def subjects_of(recording: Recording, manners: Mapping[str, Manner] | None = Non
     about = {record.n: (record.protocol, subjects.of(record)) for record in records if record.kind == "frame"}
     places: dict[Subject, dict[str, int]] = {}
 
-    def told(subject: Subject, manner: Manner | None) -> Subject:
+    def told(subject: Subject, manner: ReplayAdapter | None) -> Subject:
         stem = subject.name if manner is None or manner.name_role is None else manner.stem(subject.name)
         if stem == subject.name:
             return subject

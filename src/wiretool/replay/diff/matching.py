@@ -4,6 +4,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
+from wiretool.codec.message import SIDES
 from wiretool.records import Record
 from wiretool.sessions.dialogues import Dialogue
 
@@ -14,7 +15,6 @@ PAIRS_MAX = 40_000
 #: What it is worth beside what is said that the server's port is the same, and the addresses and ports of both.
 _SAME_PORT = 0.01
 _SAME_ENDS = LIKENESS_MIN
-SIDES = ("client", "server")
 Subject = Callable[[Record], Hashable]
 
 

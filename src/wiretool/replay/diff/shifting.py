@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 from wiretool.codec.message import Position
 from wiretool.records import Record
-from wiretool.replay.adapter import Manner
+from wiretool.replay.adapter import ReplayAdapter
 from wiretool.replay.values import Values
 
 
 class Met(NamedTuple):
     """Frames of both recordings that belong together, and the request that they answer."""
 
-    manner: Manner
+    manner: ReplayAdapter
     recorded: Record
     live: Record
     request: Record | None = None

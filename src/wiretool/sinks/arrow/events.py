@@ -14,6 +14,7 @@ import pyarrow as pa
 from wiretool.batches.batch import Batch, FrameRun
 from wiretool.batches.rows import records_of, values_of
 from wiretool.codec.columns import (
+    NO_INTEGERS,
     Column,
     Flags,
     Integers,
@@ -49,7 +50,6 @@ SCHEMA = pa.schema(
         ("crc32", pa.int64()),
     ]
 )
-_NONE = np.zeros(0, np.int64)
 #: What names the writer in the appends of a protocol.
 WRITERS = ("writer_id", "connection_id")
 
@@ -121,7 +121,7 @@ def _in_batches(group: Group) -> Events | None:
     match group.columns.get("payload"):
         case Sparse(Struct({"hex": Made(Spans() as whole), **more}), has) if len(more) < 2:
             if not more:
-                return Events(_NONE, {}, whole.take(_NONE))
+                return Events(NO_INTEGERS, {}, whole.take(NO_INTEGERS))
             (batches,) = more.values()
         case _:
             return None

@@ -12,7 +12,7 @@ from wiretool.batches.batch import Batch, FrameRun
 from wiretool.batches.rows import records_of, values_of
 from wiretool.codec.columns import Choice, Column, Numbers, Spans, Uuids
 from wiretool.codec.json_text import json_text
-from wiretool.codec.message import Message, fields_of
+from wiretool.codec.message import SIDES, Message, fields_of
 from wiretool.errors import EncodeError
 from wiretool.protocols.base.columns import Group
 from wiretool.records import Record
@@ -23,7 +23,6 @@ from wiretool.sinks.arrow.shapes import Entry, Shape, shape_of
 
 #: Protocol and name of a message.
 Key = tuple[str, str]
-SIDES = ("client", "server")
 _UNFIT = (ValueError, TypeError, KeyError, OverflowError, EncodeError, pa.ArrowException)
 
 

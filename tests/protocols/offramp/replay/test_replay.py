@@ -13,7 +13,7 @@ from tests.replay.stage import Replayed, Stage, check_no_finding, counts, replay
 from wiretool.capture.files import read_packets
 from wiretool.capture.packets import Packet
 from wiretool.protocols.base.registry import PROTOCOLS
-from wiretool.protocols.offramp.replay.adapter import OfframpManner
+from wiretool.protocols.offramp.replay.adapter import OfframpReplayAdapter
 from wiretool.protocols.offramp.server.mock import OfframpMock
 from wiretool.protocols.offramp.server.roads import RoadStart
 from wiretool.replay.adapter import Identity, Verdict
@@ -253,7 +253,7 @@ def test_keys_and_masks_are_new_and_lengths_are_as_they_were() -> None:
 
 def test_the_host_is_that_of_the_server_that_is_asked() -> None:
     path = capture("plain")
-    manner = OfframpManner(PROTOCOLS["offramp"])
+    manner = OfframpReplayAdapter(PROTOCOLS["offramp"])
     manner.identity = Identity(host="example.test:81")
     mock, _ = mock_of(path)
     heads: list[bytes] = []

@@ -10,7 +10,7 @@ from tests.conftest import HERE, SHARED
 from tests.replay.liars import Liar
 from tests.replay.stage import Replayed, replay
 from wiretool.protocols.pravega.messages import ReadSegment
-from wiretool.protocols.pravega.replay.adapter import PravegaManner
+from wiretool.protocols.pravega.replay.adapter import PravegaReplayAdapter
 from wiretool.protocols.pravega.replay.reasons import FORGOTTEN
 from wiretool.protocols.pravega.segments import SealSegment
 from wiretool.protocols.pravega.server.mock import PravegaMock
@@ -64,7 +64,7 @@ def test_a_store_may_take_its_time(path: Path) -> None:
 
 
 def test_else_it_would_be_a_matter_of_luck(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PravegaManner, "waits", lambda self, record: ())
+    monkeypatch.setattr(PravegaReplayAdapter, "waits", lambda self, record: ())
     assert any(replay_store(SCALE, Tardy(seed)).findings for seed in range(3))
 
 

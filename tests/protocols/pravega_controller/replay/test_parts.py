@@ -14,7 +14,7 @@ from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.pravega.server.mock import PravegaMock
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
 from wiretool.protocols.pravega_controller.messages import Headers
-from wiretool.protocols.pravega_controller.replay.adapter import ControllerManner
+from wiretool.protocols.pravega_controller.replay.adapter import ControllerReplayAdapter
 from wiretool.protocols.pravega_controller.replay.lists import Lists
 from wiretool.protocols.pravega_controller.replay.names import (
     name_of,
@@ -133,7 +133,7 @@ def test_nor_where_it_was_told_so_in_the_recording() -> None:
     ],
 )
 def test_proofs_are_those_that_are_given(identity: Identity, proof: str) -> None:
-    manner = ControllerManner(PROTOCOLS[CONTROLLER])
+    manner = ControllerReplayAdapter(PROTOCOLS[CONTROLLER])
     manner.identity = identity
     said = Headers(stream_id=1, headers=((":authority", "old:1"), ("authorization", "Basic b2xk"), ("x", "kept")))
     found = manner.metadata(said, "createScope")
@@ -143,7 +143,7 @@ def test_proofs_are_those_that_are_given(identity: Identity, proof: str) -> None
 
 
 def test_calls_go_to_the_host_that_is_meant_and_want_no_compression() -> None:
-    manner = ControllerManner(PROTOCOLS[CONTROLLER])
+    manner = ControllerReplayAdapter(PROTOCOLS[CONTROLLER])
     manner.identity = Identity(host="here:9090", token="new")
     said = Headers(stream_id=1, headers=((":authority", "old:1"), ("grpc-accept-encoding", "gzip"), (None, "unknown")))
     found = dict(manner.metadata(said, "createScope"))

@@ -36,7 +36,7 @@ from wiretool.protocols.offramp.replay.order import Deliveries, breaches_in
 from wiretool.protocols.offramp.replay.roads import credentials_of, is_decided, roads_of
 from wiretool.protocols.offramp.server.upgrade import accept_of
 from wiretool.records import Record
-from wiretool.replay.adapter import Breach, Difference, Excuse, Manner, Place, Steps, Talk, Verdict
+from wiretool.replay.adapter import Breach, Difference, Excuse, Place, ReplayAdapter, Steps, Talk, Verdict
 from wiretool.replay.values import Values
 from wiretool.server.options import MockOptions
 from wiretool.sessions.dialogues import Dialogue, Recording, in_turn
@@ -60,7 +60,7 @@ _ACCEPT_ROLE = Issued("accept")
 _OFFSET_ROLE = Position("offset", "partition")
 
 
-class OfframpManner(Manner):
+class OfframpReplayAdapter(ReplayAdapter):
     """Roads, and the consumers of their streams."""
 
     def __init__(self, protocol: Protocol) -> None:

@@ -45,7 +45,7 @@ class Excuses:
     # -- another answer ------------------------------------------------------------------------------------------------
 
     def difference(self, difference: Difference, recorded: Record, live: Record) -> Excuse | None:
-        """See Manner.excuse."""
+        """See ReplayAdapter.excuse."""
         name, steps = recorded.message, difference.steps
         if name == "Close" and steps == ("reason",) and isinstance(live.fields, Close) and live.fields.code in _WORDY:
             return Excuse(Verdict.EXPLAINED, "reasons of such a Close are the server's own words")
@@ -118,7 +118,7 @@ class Excuses:
     # -- no answer -----------------------------------------------------------------------------------------------------
 
     def missing(self, recorded: Record, request: Record | None) -> Excuse | None:
-        """See Manner.excuse_missing."""
+        """See ReplayAdapter.excuse_missing."""
         course = self._course
         if recorded.message == "Fragment":
             return Excuse(Verdict.EXPLAINED, _CUT)
@@ -162,7 +162,7 @@ class Excuses:
     # -- one answer too many -------------------------------------------------------------------------------------------
 
     def extra(self, live: Record, request: Record | None) -> Excuse | None:
-        """See Manner.excuse_extra."""
+        """See ReplayAdapter.excuse_extra."""
         course = self._course
         if live.message == "Fragment":
             return Excuse(Verdict.EXPLAINED, _CUT)
@@ -259,7 +259,7 @@ class Excuses:
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def end(self, *, was_ended: bool, is_closed_by_both: bool) -> Excuse | None:
-        """See Manner.excuse_end; `is_closed_by_both` if both sides have sent a Close on the live connection."""
+        """See ReplayAdapter.excuse_end; `is_closed_by_both` if both sides have sent a Close on the live connection."""
         course = self._course
         if course.lax_at is not None:
             return Excuse(Verdict.EXPLAINED, _LAX)

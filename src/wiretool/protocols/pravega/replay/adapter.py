@@ -48,7 +48,7 @@ from wiretool.protocols.pravega.tables import TableEntriesDeltaRead
 from wiretool.protocols.pravega_controller.replay.adapter import TOKEN
 from wiretool.protocols.pravega_controller.replay.names import other_scope, stream_of
 from wiretool.records import Record
-from wiretool.replay.adapter import Difference, Excuse, Manner, Place, Talk, Wait
+from wiretool.replay.adapter import Difference, Excuse, Place, ReplayAdapter, Talk, Wait
 from wiretool.replay.values import Values
 from wiretool.server.options import MockOptions
 from wiretool.sessions.dialogues import Dialogue, Recording
@@ -61,7 +61,7 @@ _MADE_UP = re.compile("#transaction[.]|#transient[.]")
 START = Issued("segment start", "segment_name")
 
 
-class PravegaManner(Manner):
+class PravegaReplayAdapter(ReplayAdapter):
     """Segments, writers and tables."""
 
     name_role = NAME

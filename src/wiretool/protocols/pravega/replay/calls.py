@@ -9,7 +9,7 @@ from wiretool.protocols.pravega import segments
 from wiretool.protocols.pravega.replay.appends import frames_of
 from wiretool.protocols.pravega.replay.state import Change, Create, Delete, Seal, Truncate
 from wiretool.protocols.pravega.session import SEGMENT_FIELD
-from wiretool.protocols.pravega_controller.replay.adapter import ControllerManner
+from wiretool.protocols.pravega_controller.replay.adapter import ControllerReplayAdapter
 from wiretool.protocols.pravega_controller.replay.names import stream_at, stream_of, transaction_suffix
 from wiretool.protocols.pravega_controller.replay.prepare import Before
 from wiretool.protocols.pravega_controller.server.names import MARK, READER_GROUP, TABLE
@@ -138,7 +138,7 @@ def names_told(recording: Recording) -> set[str]:
 
 def _told_in(recording: Recording) -> Iterator[tuple[str, Record]]:
     """The same, each with the answer that tells it."""
-    manner = ControllerManner(PROTOCOLS[CONTROLLER])
+    manner = ControllerReplayAdapter(PROTOCOLS[CONTROLLER])
     asked: dict[int, Record] = {}
     for event in frames_of(recording, CONTROLLER):
         record = event.record

@@ -32,7 +32,7 @@ from wiretool.protocols.pravega_controller.replay.names import (
 from wiretool.protocols.pravega_controller.replay.prepare import Before, prepared
 from wiretool.protocols.pravega_controller.roles import CONTINUATION, EPOCH, GROUP_ID, HIGH_BITS, LOW_BITS, SEGMENT_ID
 from wiretool.records import Record
-from wiretool.replay.adapter import Difference, Excuse, Manner, Place, Steps, Talk
+from wiretool.replay.adapter import Difference, Excuse, Place, ReplayAdapter, Steps, Talk
 from wiretool.replay.carrier import Carrier, Said
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Dialogue, Recording
@@ -47,7 +47,7 @@ _OWN = ("grpc-encoding",)
 _AUTHORIZATION = "authorization"
 
 
-class ControllerManner(Manner):
+class ControllerReplayAdapter(ReplayAdapter):
     """Scopes, streams, their segments and transactions."""
 
     is_first = True
@@ -310,7 +310,7 @@ def stream_id_of(record: Record) -> int:
 class _CallCarrier(Carrier):
     """HTTP/2 for the calls of one connection."""
 
-    def __init__(self, manner: ControllerManner, dialogue: Dialogue) -> None:
+    def __init__(self, manner: ControllerReplayAdapter, dialogue: Dialogue) -> None:
         self._manner = manner
         self._client = Client()
         #: Stream of HTTP/2 -> the headers with which the client opened it, and the call on it.

@@ -26,7 +26,7 @@ from wiretool.protocols.pravega_draft.replay.blocks import Past, content_before
 from wiretool.protocols.pravega_draft.replay.known_differences import DraftDifferences
 from wiretool.protocols.pravega_draft.server.mock import SegmentStart
 from wiretool.records import Record
-from wiretool.replay.adapter import Difference, Excuse, Manner, Steps, Talk, Verdict
+from wiretool.replay.adapter import Difference, Excuse, ReplayAdapter, Steps, Talk, Verdict
 from wiretool.replay.known_differences import Case
 from wiretool.server.options import MockOptions
 from wiretool.sessions.dialogues import Dialogue, Recording
@@ -35,7 +35,7 @@ from wiretool.sessions.dialogues import Dialogue, Recording
 _APPEND_NAMES = {"segment": Named("segment"), "connection_id": Named("appender")}
 
 
-class DraftManner(Manner):
+class DraftReplayAdapter(ReplayAdapter):
     """The draft of 2017."""
 
     def __init__(self, protocol: Protocol) -> None:

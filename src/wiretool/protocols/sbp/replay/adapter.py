@@ -12,7 +12,7 @@ from wiretool.faults.adapter import Form
 from wiretool.faults.places import Pattern
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.protocol import Protocol
-from wiretool.protocols.sbp.faults import SbpDialect
+from wiretool.protocols.sbp.faults import SbpFaultAdapter
 from wiretool.protocols.sbp.messages import CHECKSUM_BYTES, RESPONSE_END
 from wiretool.protocols.sbp.replay import known_differences as sbp_excuses
 from wiretool.protocols.sbp.replay.live import LiveRanges
@@ -21,7 +21,7 @@ from wiretool.protocols.sbp.replay.recorded_facts import OK, Grounds, grounds_in
 from wiretool.protocols.sbp.replay.servers import Servers, code_of, flags_of, servers_in, stream_id_of
 from wiretool.protocols.sbp.session import SbpConversation
 from wiretool.records import Record
-from wiretool.replay.adapter import Breach, Difference, Excuse, Manner, Place, Steps, Talk
+from wiretool.replay.adapter import Breach, Difference, Excuse, Place, ReplayAdapter, Steps, Talk
 from wiretool.replay.values import Values
 from wiretool.server.options import MockOptions
 from wiretool.sessions.dialogues import Dialogue, Recording
@@ -31,14 +31,14 @@ _NUMBERED = re.compile(r"((?:stream(?: id:?)?|server id:?) )(-?\d+)")
 _SERVER = Issued("range server", besides=(-1,))
 
 
-class SbpManner(Manner):
+class SbpReplayAdapter(ReplayAdapter):
     """Streams, ranges and batches."""
 
-    dialect: SbpDialect
+    dialect: SbpFaultAdapter
 
     def __init__(self, protocol: Protocol) -> None:
         super().__init__(protocol)
-        assert isinstance(self.dialect, SbpDialect)
+        assert isinstance(self.dialect, SbpFaultAdapter)
         self._roles: dict[tuple[str, str], Sequence[tuple[Pattern, Role]]] = {}
         self._batches_keys = {schema.batches_key for schema in self.dialect.schemas}
         self.servers = Servers()

@@ -55,7 +55,7 @@ class Role(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class ReplayAdapter:
     """How a server treats its connections (sbp.md §4.2)."""
 
     #: As recorded where a real server crashes or falls silent, too.
@@ -75,7 +75,7 @@ def extent_of_fixed(data: bytes, at: int, end: int) -> int:
 class SbpLink(Link):
     """A connection of an SBP server, with the manners of the role that it has shown."""
 
-    def __init__(self, mock: Mock, number: int, schema: Schema, manner: Manner, now_ns: int) -> None:
+    def __init__(self, mock: Mock, number: int, schema: Schema, manner: ReplayAdapter, now_ns: int) -> None:
         self.mock = mock
         self.number = number
         self.schema = schema

@@ -7,7 +7,7 @@ from typing import Any
 from wiretool import limits
 from wiretool.errors import UsageError
 from wiretool.protocols.sbp.server.arguments import whole_number
-from wiretool.protocols.sbp.server.link import Manner, Role
+from wiretool.protocols.sbp.server.link import ReplayAdapter, Role
 from wiretool.protocols.sbp.server.placement import Node, PlacementDriver
 from wiretool.protocols.sbp.server.range_server import RangeServer
 from wiretool.protocols.sbp.server.roles import Roles
@@ -27,7 +27,7 @@ RANGE_SERVER_PORT, PLACEMENT_DRIVER_PORT = 10911, 12378
 class _Site:
     """The two servers that a door leads to."""
 
-    manner: Manner
+    manner: ReplayAdapter
     placement: PlacementDriver
     range_server: RangeServer
     commit_ns: int
@@ -72,7 +72,7 @@ class SbpMock(Mock):
         followers: int = 0,
         commit_ns: int | None = None,
         server_silence_ns: int = SERVER_SILENCE_NS,
-        manner: Manner | None = None,
+        manner: ReplayAdapter | None = None,
     ) -> None:
         super().__init__()
         self.has_two_doors = has_two_doors
@@ -83,7 +83,7 @@ class SbpMock(Mock):
             self.doors += tuple(_more_doors("range-server", RANGE_SERVER_PORT, range_servers))
             self.doors += (Door("placement-driver", PLACEMENT_DRIVER_PORT, "sbp"),)
             self.doors += tuple(_more_doors("placement-driver", PLACEMENT_DRIVER_PORT, 1 + followers))
-        self.manner = manner or Manner(like_real=like_real)
+        self.manner = manner or ReplayAdapter(like_real=like_real)
         self.advertise = advertise
         self.advertise_placement_driver = advertise_placement_driver
         self.commit_ns = commit_ns if commit_ns is not None else REAL_COMMIT_NS if self.manner.like_real else 0

@@ -16,7 +16,7 @@ from wiretool.protocols.sbp.server.codes import (
     UNKNOWN_OPERATION,
     UNSUPPORTED_OPERATION,
 )
-from wiretool.protocols.sbp.server.link import WHOLE, Manner, Role, SbpLink
+from wiretool.protocols.sbp.server.link import WHOLE, ReplayAdapter, Role, SbpLink
 from wiretool.protocols.sbp.server.placement import PlacementDriver
 from wiretool.protocols.sbp.server.range_server import Accepted, RangeServer, Refused
 from wiretool.protocols.sbp.server.roles import SERVED, Roles
@@ -29,7 +29,7 @@ _BEFORE_META, _PAYLOAD_LENGTH = 5, 4
 class Servers(Protocol):
     """The two servers that a connection may be with."""
 
-    manner: Manner
+    manner: ReplayAdapter
     placement: PlacementDriver
     range_server: RangeServer
     #: How long an append takes to be durable.

@@ -7,7 +7,7 @@ from dataclasses import replace
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.sbp.messages import Schema
-from wiretool.protocols.sbp.replay.adapter import SbpManner
+from wiretool.protocols.sbp.replay.adapter import SbpReplayAdapter
 from wiretool.protocols.sbp_0_1.framing import only_fit
 from wiretool.protocols.sbp_0_1.messages import S1
 from wiretool.protocols.sbp_0_1.replay.prepare import batch_preparations
@@ -19,7 +19,7 @@ from wiretool.server.options import MockOptions
 from wiretool.sessions.dialogues import Dialogue, Recording
 
 
-class BatchManner(SbpManner):
+class BatchReplayAdapter(SbpReplayAdapter):
     """Streams, ranges and batches in the schemas S1 and S2."""
 
     def __init__(self, protocol: Protocol) -> None:

@@ -7,7 +7,7 @@ from wiretool import limits
 from wiretool.codec.flatbuffers import Table
 from wiretool.protocols.sbp.framing import FrameReading
 from wiretool.protocols.sbp.messages import SYSTEM_ERROR, SbpFrame, Schema
-from wiretool.protocols.sbp.server.link import WHOLE, Manner, Role, SbpLink
+from wiretool.protocols.sbp.server.link import WHOLE, ReplayAdapter, Role, SbpLink
 from wiretool.protocols.sbp.server.reading import over_limit
 from wiretool.protocols.sbp_0_1 import tables_s2
 from wiretool.protocols.sbp_0_1.framing import only_fit
@@ -26,7 +26,7 @@ Handlers = Mapping[int, Callable[[Ask], Reply]]
 class Servers(Protocol):
     """What the servers of all connections share."""
 
-    manner: Manner
+    manner: ReplayAdapter
     store: Store
     #: The schema that is spoken; None: S1 until a request can only be of S2.
     schema: Schema | None

@@ -18,7 +18,7 @@ from tests.bulk.made import Spoken, files_of, packets_made
 from tests.bulk.test_plain_reading import batches_of, raw_of
 from wiretool import watch
 from wiretool.bulk.pace import Pace
-from wiretool.bulk.starts import SEGMENTS_MAX, find_starts
+from wiretool.bulk.recognition import SEGMENTS_MAX, recognise_together
 from wiretool.bulk.watch import BulkWatch
 from wiretool.capture.items import Connection, Data
 from wiretool.capture.plain_runs import PlainSegments
@@ -152,26 +152,26 @@ def test_says_what_is_said_of_each_alone(seed: int) -> None:
         items = [Data(owner, side, 0, data, 0, 0) for side, data in talk[:count]]
         held.append(Holder(items, look_at if count else 1))
     plain = plain_of([talk[count:] for talk, count in zip(talks, early, strict=True)], rng)
-    starts = find_starts(plain, range(len(talks)), held, SBP)
+    found = recognise_together(plain, range(len(talks)), held, SBP)
     for index, talk in enumerate(talks):
         verdict, count, look_at = one_by_one(talk)
-        if index in starts.decided:
-            protocol, trial, row = starts.decided[index]
+        if index in found.decided:
+            protocol, trial, row = found.decided[index]
             rows = sorted(plain.rows[np.repeat(plain.connection_of, np.diff(plain.bounds)) == index].tolist())
             assert verdict is not None
             assert (verdict.protocol, verdict.note, count) == (protocol, "", early[index] + rows.index(row) + 1)
             if isinstance(verdict.trial, BatchConversation):
                 assert isinstance(trial, BatchConversation)
                 assert (trial.is_decided, trial.schema) == (verdict.trial.is_decided, verdict.trial.schema)
-        elif index in starts.undecided:
-            assert (verdict, look_at) == (None, starts.undecided[index])
-    assert len(starts.decided) >= 8
+        elif index in found.undecided:
+            assert (verdict, look_at) == (None, found.undecided[index])
+    assert len(found.decided) >= 8
 
 
-def test_long_beginnings_are_left_to_the_row_path() -> None:
+def test_long_first_frames_are_left_to_the_row_path() -> None:
     ping = [("client", encode_frame(SbpFrame(opcode=PING, stream_id=1), "client"))] * (SEGMENTS_MAX + 1)
-    starts = find_starts(plain_of([ping], random.Random(1)), [0], [Holder([])], SBP)  # type: ignore[list-item]
-    assert starts == ({}, {})
+    found = recognise_together(plain_of([ping], random.Random(1)), [0], [Holder([])], SBP)  # type: ignore[list-item]
+    assert found == ({}, {})
 
 
 @pytest.mark.parametrize("packets", [1, 5, 23, 200, 65_536])
@@ -187,19 +187,19 @@ def test_any_tables_give_the_records_of_rows(protocols: Sequence[str], packets: 
 
 @pytest.mark.parametrize("protocol", ["sbp", "sbp-0.1"])
 @pytest.mark.parametrize("packets", [90, 65_536])
-def test_beginnings_that_are_not_read_together_are_recognised_again(
+def test_connections_that_are_not_read_together_are_recognised_again(
     protocol: str, packets: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raw = raw_of([Spoken(protocol, each=3)] * 20, 40)
     rows = by_rows(BytesIO(raw))
     forgotten: list[BulkWatch] = []
-    forget = BulkWatch.forget_beginning
+    forget = BulkWatch.forget_protocol
 
     def noted(each: BulkWatch) -> None:
         forget(each)
         forgotten.append(each)
 
-    monkeypatch.setattr(BulkWatch, "forget_beginning", noted)
+    monkeypatch.setattr(BulkWatch, "forget_protocol", noted)
     monkeypatch.setattr(Pace, "is_much", lambda pace, frames, tiny: frames > 0)
     with table_packets(packets):
         assert_equal(by_columns(BytesIO(raw)), rows)

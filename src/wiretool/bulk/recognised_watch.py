@@ -1,4 +1,4 @@
-"""A watch whose protocol is recognised together with those of others."""
+"""The watch whose protocol `recognition` names: it holds the first bytes of its connection until then."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from wiretool.bulk.lent_watch import LentWatch
 from wiretool.capture.items import Data
 from wiretool.codec.framing import Mark
-from wiretool.codec.message import Side
+from wiretool.codec.message import SIDES, Side
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.recognise import Verdict, protocol_of_start
-from wiretool.watch import SIDES
 
 
-class BeginningWatch(LentWatch):
-    """Holds the first bytes of a connection until who recognises it names its protocol."""
+class RecognisedWatch(LentWatch):
+    """A watch over a connection whose protocol is recognised together with those of others."""
 
     @abstractmethod
     def _note_understood(self) -> None:
@@ -88,9 +87,7 @@ class BeginningWatch(LentWatch):
         self.count(self._held_bytes, 0, 0)
         self._held, self._held_bytes = [], 0
 
-    def forget_beginning(self) -> None:
-        """Undo `begin_with`."""
-        for name in ("_conversation", "_splitters", "_bulk", "_protocol", "_is_settled", "_in_doubt"):
-            vars(self).pop(name, None)
-        self._row.protocol = ""
+    def forget_protocol(self) -> None:
+        """Undo `begin_with`, where no frame was read."""
+        self._forget_protocol()
         self.note_unfinished()

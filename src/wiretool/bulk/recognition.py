@@ -1,6 +1,7 @@
-"""Recognises together the protocols of many connections that begin, as `recognise` does for each of them.
+"""Recognises the protocols of new connections together: the first step of `plain_reading`, before frames are found.
 
-Only what is certain is decided here: one protocol fits, and none of the other expected ones does.
+`protocols/base/recognise.py` does so for each of them. Only what is certain is decided here: one protocol fits, and
+none of the other expected ones does.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from wiretool.bulk.watch import BulkWatch
 from wiretool.capture.items import Data
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.codec.columns import Flags, Integers, begins_of
+from wiretool.codec.message import SIDES
 from wiretool.protocols.base.columns import UNSURE, Frames, ProtocolColumns, Weights, columns_of
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.protocol import Protocol
@@ -22,7 +24,25 @@ from wiretool.protocols.base.recognise import POINTS_SURE, is_never_foreign
 SEGMENTS_FEW, SEGMENTS_MAX = 3, 8
 
 
-class Start(NamedTuple):
+class NewWatches(NamedTuple):
+    """The watches whose protocol the segments decide, and those that hold their segments for more; by index."""
+
+    recognised: Mapping[int, BulkWatch]
+    holding: Mapping[int, BulkWatch]
+
+    def settle(self, is_read: Flags) -> None:
+        """Note the bytes of earlier segments as read; have connections that were not read recognised again."""
+        for index, watch in self.recognised.items():
+            if is_read[index]:
+                watch.drop_held()
+            else:
+                watch.forget_protocol()
+
+
+NO_NEW_WATCHES = NewWatches({}, {})
+
+
+class Recognised(NamedTuple):
     """The protocol of a connection, a conversation that has read its first frames, and the row that decided it."""
 
     protocol: Protocol
@@ -30,10 +50,10 @@ class Start(NamedTuple):
     row: int
 
 
-class Starts(NamedTuple):
-    """The starts of connections by index; and of those that only more bytes decide, how many these have to be."""
+class Recognition(NamedTuple):
+    """Recognised connections by index; and of those that only more bytes decide, how many these have to be."""
 
-    decided: dict[int, Start]
+    decided: dict[int, Recognised]
     undecided: dict[int, int]
 
 
@@ -85,27 +105,66 @@ def can_recognise(expected: Sequence[Protocol]) -> bool:
     return bool(columns) and all(each is not None and each.can_weigh for each in columns)
 
 
-def find_starts(
+def recognise_new(plain: PlainSegments, watches: Mapping[int, BulkWatch]) -> tuple[PlainSegments, NewWatches]:
+    """Recognise the protocols of connections, or hold their first segments; return when frames are emitted.
+
+    `watches` are those over connections without a protocol.
+    """
+    firsts = dict(zip(range(len(plain.connections)), plain.first_rows(), strict=True))
+    unknown = dict[tuple[Protocol, ...], list[int]]()
+    for index, watch in watches.items():
+        if watch.may_begin_together and can_recognise(watch.expected):
+            unknown.setdefault(tuple(watch.expected), []).append(index)
+        elif not watch.has_begun:
+            row, is_server = firsts[index]
+            watch.begin(SIDES[is_server], plain.table.payload(row))
+    decided: dict[int, Recognised] = {}
+    holding: dict[int, BulkWatch] = {}
+    for expected, indices in unknown.items():
+        found = recognise_together(plain, indices, [watches[index] for index in indices], expected)
+        decided |= found.decided
+        for index, look_at in found.undecided.items():
+            holding[index] = watches[index]
+            watches[index].hold([item for _, item in plain.run(index).told_items()], look_at)
+    for index, each in decided.items():
+        watches[index].begin_with(each.protocol, each.trial)
+    recognised = {index: watches[index] for index in decided}
+    return _with_decided(plain, recognised, decided), NewWatches(recognised, holding)
+
+
+def _with_decided(
+    plain: PlainSegments, recognised: Mapping[int, BulkWatch], decided: Mapping[int, Recognised]
+) -> PlainSegments:
+    """Have frames emitted from the row on that decided the protocol; insert sides with earlier segments only."""
+    if not decided:
+        return plain
+    emitted_from = np.zeros(len(plain.connections), np.int64)
+    emitted_from[list(decided)] = plain.table.numbers[[each.row for each in decided.values()]]
+    flows = [2 * index + (item.side == "server") for index, watch in recognised.items() for item in watch.held_items]
+    return plain.with_flows(np.unique(flows).astype(np.int64))._replace(emitted_from=emitted_from)
+
+
+def recognise_together(
     plain: PlainSegments, indices: Sequence[int], watches: Sequence[BulkWatch], expected: Sequence[Protocol]
-) -> Starts:
-    """Find out how the connections with these indices start; `expected` are the protocols of all."""
-    starts = Starts({}, {})
+) -> Recognition:
+    """Recognise the protocols of connections by their first segments; `expected` are the protocols of all."""
+    recognition = Recognition({}, {})
     of_index = dict(zip(indices, watches, strict=True))
     for most in (SEGMENTS_FEW, SEGMENTS_MAX):
         if of_index:
-            left = _find_within(most, plain, of_index, expected, starts)
+            left = _recognise_by(most, plain, of_index, expected, recognition)
             of_index = {index: of_index[index] for index in left}
-    return starts
+    return recognition
 
 
-def _find_within(
+def _recognise_by(
     most: int,
     plain: PlainSegments,
     watches: Mapping[int, BulkWatch],
     expected: Sequence[Protocol],
-    starts: Starts,
+    recognition: Recognition,
 ) -> list[int]:
-    """Add the starts that the first segments of each connection decide, so many at most; return those with more."""
+    """Recognise connections by their first segments, so many at most; return the undecided ones with more."""
     indices = list(watches)
     chunks, counts = _first_chunks(most, plain, indices, [watch.held_items for watch in watches.values()])
     found = [_weigh(columns, each, chunks) for each in expected if (columns := columns_of(each)) is not None]
@@ -124,9 +183,9 @@ def _find_within(
             is_open &= ~is_it
             for index in np.flatnonzero(is_it).tolist():
                 row = int(chunks.rows[index, step])
-                starts.decided[indices[index]] = Start(each.protocol, each.weights.trial(index), row)
+                recognition.decided[indices[index]] = Recognised(each.protocol, each.weights.trial(index), row)
     for index in np.flatnonzero(is_open & (counts <= most)).tolist():
-        starts.undecided[indices[index]] = int(look_at[index])
+        recognition.undecided[indices[index]] = int(look_at[index])
     return [indices[index] for index in np.flatnonzero(is_open & (counts > most)).tolist()]
 
 

@@ -1,4 +1,7 @@
-"""Reads the first frames of connections that begin in a table, without a watch for each. Many end there, too."""
+"""Reads connections that begin in a table, without a watch for each: the first frames, before `plain_reading`.
+
+Many of them end there, too.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -17,7 +20,7 @@ from wiretool.capture.new_connections import NewConnections
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.hops import FrameBoundaries
-from wiretool.codec.message import Side
+from wiretool.codec.message import SIDES, Side
 from wiretool.codec.resync import RIVAL_FRAMES
 from wiretool.dissect import Connections
 from wiretool.ledger import ConnectionAccount
@@ -25,7 +28,6 @@ from wiretool.protocols.base.columns import NewFrames, ProtocolColumns, columns_
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.recognise import are_refused
-from wiretool.watch import SIDES
 
 
 def read_new_connections(
