@@ -34,7 +34,7 @@ _LONG = 4_096
 
 
 class Head(NamedTuple):
-    """The line of a value, where it ends, where the payload ends (maybe after the bytes), and how many values follow."""
+    """The line of a value, where it ends, where the payload ends (maybe after the bytes), and how many follow."""
 
     mark: str
     text: str
