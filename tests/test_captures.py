@@ -4,7 +4,7 @@ from itertools import islice
 from pathlib import Path
 
 from tests.helpers.truth import check_capture
-from wiretool.dissect import read
+from wiretool.dissect.dissector import read
 from wiretool.errors import CaptureError
 
 

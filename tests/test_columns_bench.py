@@ -17,8 +17,8 @@ from tests.bench.columns.marks import QUICK_SHARE, Report
 from tests.bench.columns.packets import running_sums
 from tests.bench.columns.timing import NET_S_MIN, Bench
 from tests.bench.decode import ToolFailed
-from wiretool.capture.files import read_packets
-from wiretool.dissect import read
+from wiretool.capture.files.reading import read_packets
+from wiretool.dissect.dissector import read
 from wiretool.protocols.offramp.messages import EVENTS
 from wiretool.protocols.pravega import PROTOCOL as PRAVEGA
 from wiretool.protocols.pravega.messages import Event, PartialEvent

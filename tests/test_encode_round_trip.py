@@ -11,11 +11,11 @@ import pytest
 
 from tests.helpers.captures import pcap_bytes, tcp_packets
 from tests.helpers.truth import captures_below
+from wiretool.analysis.script import read_script
 from wiretool.codec.message import Side
-from wiretool.dissect import read
+from wiretool.dissect.dissector import read
 from wiretool.errors import CaptureError, EncodeError
 from wiretool.records import Record
-from wiretool.sessions.script import read_script
 from wiretool.sinks.frames import write_frames
 from wiretool.sinks.ndjson import RecordText, json_record
 from wiretool.sinks.output import Output

@@ -19,7 +19,7 @@ from tests.helpers.tables import mutated
 from tests.protocols.offramp.talk import Deflater, asking, frame, road_message, upgrading
 from wiretool.codec.json_text import json_text
 from wiretool.codec.message import Side
-from wiretool.dissect import Dissector
+from wiretool.dissect.dissector import Dissector
 from wiretool.errors import DecodeError
 from wiretool.protocols.base.conversation import Conversation, Reading
 from wiretool.protocols.base.protocol import Protocol

@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src"
 PARTS: dict[str, set[str]] = {
     "server": {"server", "expectations"},
     "faults": {"faults", "records"},
-    "replay": {"replay", "faults", "records", "server", "sessions"},
+    "replay": {"replay", "faults", "records", "server", "analysis"},
     "load": {"load", "net", "sinks"},
     "conformance": {"conformance"},
     "consistency": {"consistency", "records", "memory_budget"},
@@ -41,12 +41,11 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "limits", "memory_budget", "processes", "expectations", "folder_locks"),
     ("codec", "units"),
     ("capture", "protocols"),
-    ("records", "ledger", "batches", "stretches"),
-    ("ended_watch", "foreign_bytes"),
-    ("where", "watch", "sessions", "sinks", "consistency"),
-    ("dissect", "api", "server", "faults"),
-    ("bulk",),
-    ("net",),
+    ("records", "ledger", "batches"),
+    ("filter", "analysis", "sinks", "consistency"),
+    ("dissect", "server"),
+    ("faults",),
+    ("api", "net"),
     ("replay", "load", "pipeline", "conformance"),
     ("fuzz",),
     (PART,),
@@ -57,12 +56,10 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 )
 #: Parts that may be imported by their neighbours on the same floor.
 NEIGHBOURS = {
-    ("sinks", "sessions"),
-    ("sinks", "where"),
-    ("where", "sessions"),
-    ("watch", "records"),
+    ("sinks", "analysis"),
+    ("sinks", "filter"),
+    ("filter", "analysis"),
     ("batches", "records"),
-    ("watch"),
 }
 
 #: A package of its own, which Spark finds and loads in every session: it loads nothing of ours before it is asked, then
@@ -74,7 +71,7 @@ HOMES = {
     "typer": {"cli", "commands"},
     "rich": {"cli", "commands", "sinks", "load"},
     "dpkt": {"capture"},
-    "numpy": {"codec", "capture", "protocols", "batches", "bulk", "sessions", "sinks", "load", "pipeline"},
+    "numpy": {"codec", "capture", "protocols", "batches", "dissect", "analysis", "sinks", "load", "pipeline"},
     "pyarrow": {"sinks", "pipeline"},
     "duckdb": {"pipeline"},
     "pyspark": {"pipeline", DATA_SOURCE},

@@ -8,7 +8,7 @@ from tests.bench.talk import sbp_frame
 from tests.helpers.captures import Talk, packets_of, tcp_packets
 from wiretool import limits
 from wiretool.capture.packets import Packet, Tick
-from wiretool.dissect import read_from
+from wiretool.dissect.dissector import read_from
 from wiretool.ledger import Ledger
 from wiretool.records import Record
 

@@ -27,14 +27,14 @@ except KeyboardInterrupt:
 """
 STARTS = [
     "from wiretool.load.children import _child\n    with _child(waits): print('missed')",
-    "import shlex; from wiretool.net.server_process import ServerProcess\n"
+    "import shlex; from wiretool.net.programs.server_process import ServerProcess\n"
     "    with ServerProcess(shlex.join(waits), []): print('missed')",
 ]
 
 #: Starts a reading process, which starts another one; both say who they are, then wait for bytes that never come.
 NESTED = """
 import os
-from wiretool.bulk.apart import apart
+from wiretool.dissect.columns.apart import apart
 
 waiting, silent = os.pipe()
 

@@ -22,9 +22,9 @@ from tests.helpers.records import Paper
 from tests.helpers.truth import check_ledger
 from tests.protocols.offramp.talk import Deflater, asking, frame, upgrading
 from wiretool import limits
-from wiretool.capture.layers import SYN
+from wiretool.capture.tcp.segments_of_packets import SYN
 from wiretool.codec.message import Side
-from wiretool.dissect import Dissector, annotate, read, read_hex
+from wiretool.dissect.dissector import Dissector, annotate, read, read_hex
 from wiretool.errors import CaptureError
 from wiretool.ledger import Ledger
 from wiretool.protocols.base.registry import PROTOCOLS

@@ -63,7 +63,7 @@ def test_an_empty_capture_loads_no_protocol(
     command: tuple[str, ...], is_by_rows: bool, has_tables: bool, empty: str, tmp_path: Path
 ) -> None:
     loaded, generated = startup(*(word.format(tmp_path) for word in command), empty)
-    assert "wiretool.dissect" in loaded
+    assert "wiretool.dissect.dissector" in loaded
     assert not protocols_in(loaded)
     assert not THEIRS & loaded
     assert "pandas" not in loaded

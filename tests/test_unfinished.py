@@ -7,19 +7,19 @@ from struct import pack
 
 import pytest
 
-from tests.bulk.engines import assert_equal, by_columns, by_rows, table_packets
+from tests.dissect.columns.engines import assert_equal, by_columns, by_rows, table_packets
 from tests.helpers.captures import Talk, packets_of, pcap_bytes
 from tests.protocols.offramp.talk import session
 from wiretool import limits
 from wiretool.codec.message import Side
-from wiretool.dissect import read
+from wiretool.dissect.connection import NOT_HELD
+from wiretool.dissect.dissector import read
 from wiretool.ledger import Ledger
 from wiretool.memory_budget import MemoryBudget
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.pravega.messages import AppendBlock, Hello, KeepAlive, SetupAppend
 from wiretool.protocols.pravega_draft import messages as draft
 from wiretool.records import Record
-from wiretool.watch import NOT_HELD
 
 HELLO = PROTOCOLS["pravega"].encode(Hello(high_version=17, low_version=5), "client")
 KEEP_ALIVE = PROTOCOLS["pravega"].encode(KeepAlive(), "client")

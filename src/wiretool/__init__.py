@@ -8,13 +8,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # known to type checkers; importing it takes a while in which Ctrl-C is Python's own
     from wiretool.api import decode as decode
     from wiretool.api import encode as encode
-    from wiretool.dissect import read as read
+    from wiretool.dissect.dissector import read as read
     from wiretool.records import Record as Record
 
 __version__ = "0.1.0"
 __all__ = ["Record", "__version__", "decode", "encode", "read"]
 
-_HOMES = {"read": "wiretool.dissect", "decode": "wiretool.api", "encode": "wiretool.api", "Record": "wiretool.records"}
+_HOMES = {
+    "read": "wiretool.dissect.dissector",
+    "decode": "wiretool.api",
+    "encode": "wiretool.api",
+    "Record": "wiretool.records",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from wiretool.codec.framing import Splitter
+from wiretool.codec.frames.splitter import Splitter
 from wiretool.codec.message import Message, Side
 from wiretool.errors import DecodeError, EncodeError, Truncated, UsageError
 from wiretool.protocols.base.conversation import Reading

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 
-from wiretool.capture.packet_counts import PacketCounts
+from wiretool.capture.files.packet_counts import PacketCounts
 
 
 @dataclass(slots=True)

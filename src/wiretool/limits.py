@@ -76,7 +76,7 @@ RECOGNISE_BYTES_MAX = 1024 * 1024
 RECOGNISE_UNEXPECTED_BYTES_MAX = 32 * 1024
 RECOGNISE_FRAMES_MAX = 32
 #: Dissect: capture time after which a live source no longer holds messages for the sake of a surer protocol. With a
-#: pause of the source (commands/growing.py) before it, the first message still appears within half a second.
+#: pause of the source (commands/decode/growing.py) before it, the first message still appears within half a second.
 UNDECIDED_NS_MAX = 200_000_000
 #: Commands: one line of hex or JSON; two characters a byte of the largest message, and room for names.
 LINE_CHARACTERS_MAX = 160 * 1024 * 1024

@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from tests.bulk.made import Spoken, packets_made
+from tests.dissect.columns.made import Spoken, packets_made
 from tests.helpers.captures import packets_of, pcap_bytes
-from tests.pipeline.test_carry import Gathered, by_flow, rows_in
-from wiretool.capture.items import NO_DUPLICATES
-from wiretool.pipeline.flow_state import deserialize, serialize
-from wiretool.pipeline.flows import Flow
-from wiretool.pipeline.parts import parts_of
-from wiretool.pipeline.payloads import Payloads
+from tests.pipeline.flows.test_open_flows import Gathered, by_flow, rows_in
+from wiretool.capture.tcp.stream_events import NO_DUPLICATES
+from wiretool.pipeline.flows.parts import parts_of
+from wiretool.pipeline.flows.payloads import Payloads
+from wiretool.pipeline.flows.reading import Flow
+from wiretool.pipeline.flows.state import deserialize, serialize
 from wiretool.pipeline.tables import Kept
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.sbp.schema import LATEST

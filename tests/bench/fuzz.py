@@ -30,9 +30,9 @@ from pathlib import Path
 
 from wiretool.fuzz.campaign import Limits
 from wiretool.fuzz.mutations import MUTATIONS, select_mutations
-from wiretool.fuzz.sequence import Connect, FuzzSequence, Sending
+from wiretool.fuzz.sequences.sequence import Connect, FuzzSequence, Sending
 from wiretool.fuzz.session import FuzzSession
-from wiretool.fuzz.socket_target import SocketTarget, open_target
+from wiretool.fuzz.targets.socket import SocketTarget, open_target
 
 PROTOCOLS = ("pravega", "pravega-draft", "sbp", "sbp-0.1", "offramp", "pravega-controller")
 MEMORY_MARK, SOCKET_MARK, PEER_MARK, BROKEN_MARK = 10_000.0, 2_000.0, 5.0, 5.0

@@ -27,9 +27,9 @@ from tests.fuzz.planted import PLANTED
 from tests.fuzz.planted.defects import Defect
 from wiretool.conformance.levels import Verdict
 from wiretool.fuzz.campaign import Limits
-from wiretool.fuzz.findings import Finding
+from wiretool.fuzz.findings.finding import Finding
+from wiretool.fuzz.findings.replaying import suspicions_on
 from wiretool.fuzz.oracles import SILENT, UNHEALTHY, WRONG_ANSWER, Bucket
-from wiretool.fuzz.replaying import suspicions_on
 from wiretool.fuzz.session import FuzzSession
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fuzzing.md"

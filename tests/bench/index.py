@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.bench.pravega_appends import make_capture
-from wiretool.capture.index import FileIndex, index_of, read_range
-from wiretool.capture.merging import read_packet_tables
-from wiretool.capture.segments import read_segment_tables
+from wiretool.capture.columns.segments import read_segment_tables
+from wiretool.capture.files.tables_of_files import read_packet_tables
+from wiretool.capture.index.build import FileIndex, index_of, read_range
 
 SIZE, SIZE_QUICK = 500_000_000, 50_000_000
 FILE_HEADER_BYTES = 24

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tests.bench.talk import TALKS, Sent, segments
-from wiretool.capture.layers import Segment
+from wiretool.capture.tcp.segments_of_packets import Segment
 from wiretool.codec.message import Side
-from wiretool.dissect import Dissector
+from wiretool.dissect.dissector import Dissector
 from wiretool.protocols.base.registry import PROTOCOLS
 
 MEAN_MARK, WORST_MARK = 0.995, 0.98

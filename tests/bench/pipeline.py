@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 import psutil
 
 from tests.bench.pravega_appends import make_capture
-from wiretool.capture.index_cache import cache_path
+from wiretool.capture.index.cache import cache_path
 
 MIB = 1024 * 1024
 #: Spark's wall in walls of the local engine, and what a Python process may take.

@@ -19,20 +19,20 @@ from pathlib import Path
 
 from tests.conftest import HERE, SHARED
 from tests.helpers.servers import Server, started, wiretool
-from wiretool.capture.files import read_packets
+from wiretool.analysis.dialogues import Dialogue, Recording
+from wiretool.capture.files.reading import read_packets
 from wiretool.codec.message import Side
 from wiretool.net.addresses import Address
-from wiretool.net.calling import call
-from wiretool.net.stage import Stage
+from wiretool.net.calling.run import call
+from wiretool.net.calling.stage import Stage
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import DataAppended, Hello
 from wiretool.protocols.pravega.segments import CreateSegment
 from wiretool.records import Record
 from wiretool.replay.adapters import manners
-from wiretool.replay.player import Player
+from wiretool.replay.playing.player import Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import script_of
-from wiretool.sessions.dialogues import Dialogue, Recording
 from wiretool.sinks.pcapng import Recording as Pcapng
 
 CAPTURES = (

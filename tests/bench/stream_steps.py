@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import wiretool.commands.streaming
+import wiretool.commands.pipeline.streaming
 import wiretool.pipeline.stream.local
 import wiretool.pipeline.stream.run  # noqa: F401 - loaded once, and not by each of the processes
 from tests.bench.growing import Growing, Growth

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tests.protocols.pravega_controller import talk as controller
-from wiretool.capture.layers import ACK, FIN, SYN, Segment
+from wiretool.capture.tcp.segments_of_packets import ACK, FIN, SYN, Segment
 from wiretool.codec.message import Side
 from wiretool.protocols.base.registry import PROTOCOLS
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from wiretool.capture.flows import Flow, Shared
-from wiretool.capture.items import Connection
-from wiretool.capture.lent_streams import LentStreams
-from wiretool.capture.steady_flows import SteadyFlows
+from wiretool.capture.columns.steady_flows import SteadyFlows
+from wiretool.capture.tcp.direction import Flow, Shared
+from wiretool.capture.tcp.lent_streams import LentStreams
+from wiretool.capture.tcp.stream_events import Connection
 
 
 def made(number: int, seqs: tuple[int, int] = (10, 20)) -> Flow:

@@ -14,6 +14,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
+
 from tests.helpers.bench_lines import without_waiting
 from tests.helpers.benches import is_progress, logged, report, wait_for
 from tests.helpers.servers import Server, started, wiretool

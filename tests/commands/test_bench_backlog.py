@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.helpers.benches import logged, report, wait_for
 from tests.helpers.servers import started, wiretool
 

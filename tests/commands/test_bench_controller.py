@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.helpers.bench_lines import without_waiting
 from tests.helpers.benches import is_progress, report, wait_for
 from tests.helpers.servers import Server, started, wiretool
 from tests.load.controllers import ANSWERS, Scripted
-
 from wiretool.commands.bench_controller import on_stream
 from wiretool.commands.bench_wishes import Spread, Wishes
 from wiretool.errors import Stopped

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
+
 from tests.helpers.bench_lines import without_waiting
 from tests.helpers.servers import started, wiretool
-
 from wiretool.commands import benching
 from wiretool.commands.bench_wishes import Spread
 from wiretool.load import children

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.helpers.servers import started, wiretool
 from tests.load.recordings import Known, record, record_all
-
 from wiretool.batches.rows import batch_of
-from wiretool.dissect import read
+from wiretool.dissect.dissector import read
 from wiretool.load.fitting import fitted
 from wiretool.load.planning import Load
 from wiretool.load.recorded import Recorded

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.helpers.servers import wiretool
 from tests.helpers.tools import run_tool
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+
 from tests.helpers.bench_lines import without_waiting
 from tests.helpers.benches import is_busy, reasons_in, report
 from tests.helpers.servers import wiretool
 from tests.load.bench_results import closed, nothing
-
 from wiretool.load.report import write_report
 from wiretool.load.result import Result
 from wiretool.sinks.output import open_output

@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.helpers.servers import started, wiretool
 
-from wiretool.conformance.reach_probe import CUT_CASES
+from tests.helpers.servers import started, wiretool
+from wiretool.conformance.active.reach_probe import CUT_CASES
 
 CAPTURES = Path(__file__).parents[2] / "captures" / "pravega"
 SOME = ("--case", "pravega/append/[12]")

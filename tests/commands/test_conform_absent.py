@@ -6,11 +6,12 @@ import sys
 import time
 
 import pytest
+
 from tests.helpers.servers import wiretool
 
 PROTOCOLS = ("sbp", "sbp-0.1", "offramp", "pravega", "pravega-controller", "pravega-draft")
 #: Modules of fault rules, mocks and terminals, which take longer to load than the cases.
-NEEDLESS = ("wiretool.faults", "wiretool.net.host", "rich.console", "pyarrow")
+NEEDLESS = ("wiretool.faults", "wiretool.net.serving.host", "rich.console", "pyarrow")
 #: Seconds that the machine of a test may take at most, many times what it takes alone.
 LIMIT_S = 20
 
@@ -35,7 +36,7 @@ finally: print(*sys.modules)
     assert (ended.returncode, ended.stderr) == (4, f"wiretool: cannot reach {absent}: Connection refused\n")
     assert time.monotonic() - begun < LIMIT_S
     loaded = set(ended.stdout.split())
-    assert "wiretool.conformance.target_run" in loaded
+    assert "wiretool.conformance.active.target_run" in loaded
     assert not loaded.intersection(NEEDLESS)
     if protocol != "sbp-0.1":  # its cases encode batches when they are loaded, and flatbuffers loads NumPy
         assert "numpy" not in loaded

@@ -5,6 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
 from tests.helpers.servers import wiretool
 
 CAPTURES = Path(__file__).parents[2] / "captures"

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from tests.commands.test_conform import accepting, listener
 from tests.helpers.servers import wiretool
-
 from wiretool.conformance.results import NOT_RUN
 
 REASON = "the run reached its deadline of 0.5 s"

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from tests.helpers.servers import wiretool
 
 REPORTS = ("--json", "--junit", "--sarif", "--html", "--badge", "--write-expect")

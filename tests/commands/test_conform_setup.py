@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.helpers.servers import started, wiretool
 
+from tests.helpers.servers import started, wiretool
 from wiretool.conformance.registry import conformance_of
 
 DOCS = Path(__file__).parents[2] / "docs"

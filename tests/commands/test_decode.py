@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tests.helpers import forked
 from tests.helpers.records import Paper
-
 from wiretool.commands.decode import decode
 from wiretool.commands.options import DecodeFormat, Format, SideName
-from wiretool.dissect import annotate, read_hex
+from wiretool.dissect.dissector import annotate, read_hex
 from wiretool.errors import DecodeError, UsageError
 from wiretool.sinks.choose import sink_for
 from wiretool.sinks.printable import width_of

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.helpers.captures import ethernet, ip, tcp_packets
 
-from wiretool.capture import live
+from tests.helpers.captures import ethernet, ip, tcp_packets
+from wiretool.capture.files import live
 from wiretool.cli import app
 from wiretool.commands.decode import decode
 from wiretool.commands.options import DecodeFormat

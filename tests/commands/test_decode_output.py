@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.bench.pravega_appends import make_capture
 from tests.helpers.forked import run
-
 from wiretool.commands.decode import decode
 from wiretool.commands.options import DecodeFormat, Engine
 from wiretool.commands.slice import slice_

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+
 from tests.bench.talk import sbp_frame
 from tests.helpers.captures import pcap_bytes, pcapng_bytes, tcp_packets
-
-from wiretool.capture.files import read_packets
+from wiretool.capture.files.reading import read_packets
 from wiretool.capture.packets import Packet
 
 HELLO = bytes.fromhex("ffffff81000000080000001100000005")

@@ -15,15 +15,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
 from tests.bench.pravega_appends import make_capture
 from tests.helpers.captures import pcap_bytes, tcp_packets
 from tests.helpers.forked import run
-
-from wiretool.bulk import apart
 from wiretool.commands import options
 from wiretool.commands.decode import decode
 from wiretool.commands.engines import takes_columns
 from wiretool.commands.options import DecodeFormat, Engine
+from wiretool.dissect.columns import apart
 from wiretool.errors import CaptureError, DecodeError, UsageError
 
 CAPTURES = Path(__file__).parents[2] / "captures"

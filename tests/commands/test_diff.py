@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+
 from tests.helpers.captures import pcap_bytes
 from tests.helpers.servers import wiretool
 from tests.replay.talks import Says, alive, appending, packets, reading, setting_up, talk

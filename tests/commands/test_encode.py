@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from tests.helpers.forked import run
 
 GOLDEN = Path(__file__).parent.parent / "golden"

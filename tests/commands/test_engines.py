@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.bench.pravega_appends import make_capture
 
+from tests.bench.pravega_appends import make_capture
 from wiretool.commands.engines import SMALL_BYTES, suits_columns, takes_columns
 from wiretool.commands.options import DecodeFormat, Engine
 

@@ -15,16 +15,16 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
 from tests.commands.test_conform import accepting, listener
 from tests.helpers.servers import wiretool
-
 from wiretool.commands.fuzz.options import FuzzOptions, Reports
 from wiretool.commands.fuzz.results import finish
 from wiretool.errors import PeerError, UsageError, WiretoolError
 from wiretool.fuzz.campaign import Counts
-from wiretool.fuzz.reports import FuzzResult
+from wiretool.fuzz.findings.reports import FuzzResult
 from wiretool.net.addresses import Address
-from wiretool.net.reach import why_unreachable
+from wiretool.net.calling.reach import why_unreachable
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 #: A mutant that a conformance case finds at once.

@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
 from tests.fuzz import clients
 from tests.helpers.servers import wiretool
 

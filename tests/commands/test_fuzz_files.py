@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from tests.helpers.servers import wiretool
 
 CAPTURE = Path(__file__).parents[2] / "captures" / "sbp" / "rs_append.pcap"

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.helpers.servers import wiretool
 
+from tests.helpers.servers import wiretool
 from wiretool.commands.fuzz.options import FuzzOptions, check_options
 from wiretool.errors import InputError, UsageError
-from wiretool.fuzz.baseline import read_baseline
+from wiretool.fuzz.findings.baseline import read_baseline
 
 
 @pytest.mark.parametrize(

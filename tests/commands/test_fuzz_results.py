@@ -16,14 +16,14 @@ from wiretool.commands.fuzz.options import FuzzOptions, Reports
 from wiretool.commands.fuzz.results import add_finding, finish, report_run
 from wiretool.commands.fuzz.run import run_fuzz
 from wiretool.errors import OutputError, PeerError, Stopped, UsageError
-from wiretool.fuzz.baseline import baseline_form, read_baseline
 from wiretool.fuzz.campaign import Counts
 from wiretool.fuzz.client import clean_runs
-from wiretool.fuzz.findings import Finding, write_finding
-from wiretool.fuzz.investigation import Confirmed
+from wiretool.fuzz.findings.baseline import baseline_form, read_baseline
+from wiretool.fuzz.findings.finding import Finding, write_finding
+from wiretool.fuzz.findings.investigation import Confirmed
+from wiretool.fuzz.findings.reports import FuzzResult
 from wiretool.fuzz.oracles import Bucket, Suspicion
-from wiretool.fuzz.reports import FuzzResult
-from wiretool.fuzz.sequence import FuzzSequence
+from wiretool.fuzz.sequences.sequence import FuzzSequence
 from wiretool.fuzz.session import FuzzSession
 
 KNOWN = Bucket("died", message="Hello")
@@ -263,7 +263,7 @@ def test_a_corpus_that_cannot_be_written_does_not_end_the_run(
     def full(*arguments: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("wiretool.fuzz.corpus.save_sequence", full)
+    monkeypatch.setattr("wiretool.fuzz.seeds.corpus.save_sequence", full)
     options = FuzzOptions("pravega-draft", runs=400, corpus=Path("corpus"), reports=Reports(json=folder / "a.json"))
     with pytest.raises(OutputError, match="--corpus corpus: No space left on device"):
         run_fuzz(options)

@@ -4,6 +4,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
 from tests.helpers.forked import run
 
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -11,20 +11,20 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+
 from tests.bench.pravega_appends import make_capture
 from tests.helpers.tools import run_tool
-
+from wiretool.analysis.stats import Stats
+from wiretool.analysis.stats_bulk import BatchCounter
 from wiretool.batches.batch import Batch
-from wiretool.bulk.read import read_batches
 from wiretool.commands.decode import decode
 from wiretool.commands.interrupts import for_each, told_when_stopped
 from wiretool.commands.options import DecodeFormat, Engine
 from wiretool.commands.slice import slice_
 from wiretool.commands.stats import StatsFormat, stats
-from wiretool.dissect import read
+from wiretool.dissect.columns.read import read_batches
+from wiretool.dissect.dissector import read
 from wiretool.processes import held_interrupts
-from wiretool.sessions.stats import Stats
-from wiretool.sessions.stats_bulk import BatchCounter
 from wiretool.sinks import ndjson
 from wiretool.sinks.lines.sink import LinesSink
 from wiretool.sinks.packets import Packets
@@ -174,7 +174,7 @@ def test_on_stdout_there_is_no_file_to_speak_of(
 def test_the_first_batch_is_waited_for_too(
     many: Path, tmp_path: Path, monkeypatch: Patch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("wiretool.bulk.workers.read_batches", pressing(read_batches, 1))
+    monkeypatch.setattr("wiretool.dissect.columns.workers.read_batches", pressing(read_batches, 1))
     with pytest.raises(KeyboardInterrupt):
         decode([many], format_=DecodeFormat.PARQUET, output=tmp_path / "out")
     count = pq.read_table(tmp_path / "out" / "frames.parquet").num_rows
@@ -206,7 +206,7 @@ def test_numbers_out_of_columns_are_those_of_whole_batches(
     """The batch that is being read when the key is pressed is counted too."""
     counted: list[Batch] = press_at(0 if is_reading else 2, BatchCounter, "add", monkeypatch)
     if is_reading:
-        monkeypatch.setattr("wiretool.bulk.workers.read_batches", pressing(read_batches, 2))
+        monkeypatch.setattr("wiretool.dissect.columns.workers.read_batches", pressing(read_batches, 2))
     with pytest.raises(KeyboardInterrupt):
         stats([many], format_=StatsFormat.JSON, output=tmp_path / "out")
     assert len(counted) == 2

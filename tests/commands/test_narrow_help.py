@@ -5,8 +5,8 @@ import re
 
 import pytest
 import typer.main
-from tests.helpers.forked import run
 
+from tests.helpers.forked import run
 from wiretool import cli
 
 GROUP = typer.main.get_command(cli.app)

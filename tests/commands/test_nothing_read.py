@@ -4,10 +4,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from tests.helpers.captures import Talk, ethernet, ip, packets_of, pcap_bytes, tcp_packets
 from tests.helpers.forked import run, text_of
-
-from wiretool.capture.layers import ACK
+from wiretool.capture.tcp.segments_of_packets import ACK
 from wiretool.codec.message import SIDES
 
 READABLE = "expected TCP over IPv4 or IPv6 on Ethernet, Linux cooked capture, loopback or raw IP"

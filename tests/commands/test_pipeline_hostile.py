@@ -18,13 +18,13 @@ from zlib import crc32
 import msgspec
 import pyarrow as pa
 import pytest
+
 from tests.helpers.captures import Talk, packets_of, pcap_bytes
 from tests.helpers.forked import run
 from tests.helpers.tools import needs_root_to
-
-from wiretool.capture.index import FileIndex, index_of
-from wiretool.capture.index_cache import KEPT_BYTES_MIN, MAGIC, VERSION, Kept, cache_path
-from wiretool.pipeline.flow_state import DIGEST_BYTES, state_head
+from wiretool.capture.index.build import FileIndex, index_of
+from wiretool.capture.index.cache import KEPT_BYTES_MIN, MAGIC, VERSION, Kept, cache_path
+from wiretool.pipeline.flows.state import DIGEST_BYTES, state_head
 from wiretool.pipeline.stream import checkpoint
 from wiretool.pipeline.stream.states import SCHEMA
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from wiretool.commands import pipelining, progress
+from wiretool.commands import progress
+from wiretool.commands.pipeline import running as pipelining
 from wiretool.pipeline.job import Step
 
 CAPTURES = Path(__file__).parents[2] / "captures"

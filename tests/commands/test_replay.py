@@ -8,9 +8,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from tests.helpers.servers import started, wiretool
 
-from wiretool.dissect import read
+from tests.helpers.servers import started, wiretool
+from wiretool.dissect.dissector import read
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 WRITE = CAPTURES / "pravega" / "write.pcap"

@@ -9,12 +9,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
 from tests.helpers.captures import pcap_bytes, sent_by
 from tests.helpers.servers import started, wiretool
 from tests.replay.talks import alive, appending, packets, reading, setting_up, talk
-
-from wiretool.capture.files import read_packets
-from wiretool.capture.items import Side
+from wiretool.capture.files.reading import read_packets
+from wiretool.capture.tcp.stream_events import Side
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 WRITE = CAPTURES / "pravega" / "write.pcap"

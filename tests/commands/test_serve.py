@@ -11,10 +11,10 @@ from pathlib import Path
 import grpc  # type: ignore[import-untyped]
 import pytest
 import trustme
+
 from tests.helpers.forked import Forked
 from tests.helpers.servers import started, wiretool
-
-from wiretool.commands.serving import check_ready_file
+from wiretool.commands.serve.run import check_ready_file
 from wiretool.errors import UsageError
 
 HELLO = bytes.fromhex("ffffff81000000080000001100000005")

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.bench.pravega_appends import make_capture
 from tests.helpers.forked import run
 from tests.helpers.tools import run_tool
-
-from wiretool.dissect import read
+from wiretool.dissect.dissector import read
+from wiretool.filter import History, Selection, names_for
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.sinks.ndjson import json_record
-from wiretool.where import History, Selection, names_for
 
 ROOT = Path(__file__).parent.parent.parent
 WRITE = ROOT / "captures" / "pravega" / "write.pcap"

@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from tests.bench.pravega_appends import make_capture
 from tests.helpers.forked import run
 

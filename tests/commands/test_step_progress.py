@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.helpers.servers import wiretool
 
+from tests.helpers.servers import wiretool
 from wiretool.commands import step_progress
 from wiretool.commands.progress import LONG_S
 from wiretool.commands.step_progress import STRIDE, StepProgress, with_progress

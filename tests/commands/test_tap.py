@@ -8,8 +8,8 @@ from pathlib import Path
 import grpc  # type: ignore[import-untyped]
 import pytest
 import trustme
-from tests.helpers.servers import started, wiretool
 
+from tests.helpers.servers import started, wiretool
 from wiretool.protocols.pravega_controller import controller_pb2 as schema
 
 HELLO = bytes.fromhex("ffffff81000000080000001100000005")

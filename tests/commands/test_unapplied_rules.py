@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from tests.helpers.servers import started, wiretool
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -77,7 +78,7 @@ def test_a_rule_that_could_not_act_says_why(tmp_path: Path) -> None:
 def test_rules_of_several_runs_are_counted_together(hits: int) -> None:
     from wiretool.faults import AppliedRules, parse_rule
     from wiretool.faults.standing import Standing
-    from wiretool.where.history import History
+    from wiretool.filter.history import History
 
     rules = [parse_rule(text, protocols=["pravega"], origin="--fault") for text in (APPLIED, NEVER, APPLIED)]
     applied = AppliedRules(rules)

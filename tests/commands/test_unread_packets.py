@@ -6,9 +6,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
 from tests.helpers import forked
 from tests.helpers.captures import ethernet, ip, packets_of, pcap_bytes, tcp_packets
-
 from wiretool.commands.options import sources_from
 from wiretool.errors import UsageError
 
@@ -87,7 +87,7 @@ def test_tcp_without_payload_is_reported(tmp_path: Path) -> None:
 
 
 def test_kinds_are_listed_by_their_number() -> None:
-    from wiretool.capture.packet_counts import PacketCounts
+    from wiretool.capture.files.packet_counts import PacketCounts
 
     counts = PacketCounts(
         packets=99, others=Counter({f"IP protocol {n}": n for n in range(90, 98)} | {"IP fragment": 4})

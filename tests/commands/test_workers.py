@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+
 from tests.bench.pravega_appends import make_capture
 from tests.helpers.forked import run
-
 from wiretool.commands.decode import decode
 from wiretool.commands.engines import check_workers
 from wiretool.commands.options import DecodeFormat

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from wiretool.capture.files import read_packets
+from wiretool.capture.files.reading import read_packets
+from wiretool.conformance.active.mock_run import mock_of, run_on_mock
 from wiretool.conformance.case import Conformance, Connect
 from wiretool.conformance.levels import Verdict
-from wiretool.conformance.mock_run import mock_of, run_on_mock
-from wiretool.conformance.mutants import Mutant, applied
-from wiretool.conformance.observed import ObservedConnection, observe
-from wiretool.conformance.passive import judge_recording
+from wiretool.conformance.mutation.mutants import Mutant, applied
+from wiretool.conformance.recorded.judgement import judge_recording
+from wiretool.conformance.recorded.observed import ObservedConnection, observe
 from wiretool.conformance.results import CaseResult
 from wiretool.replay.recording import recording_of
 from wiretool.sinks.output import open_output

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from wiretool.codec.framing import Splitter
+from wiretool.codec.frames.splitter import Splitter
 from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Message
+from wiretool.conformance.active.in_memory import InMemory
+from wiretool.conformance.active.run import ConformanceCaller
 from wiretool.conformance.case import Case, Conformance
-from wiretool.conformance.in_memory import InMemory
 from wiretool.conformance.results import CaseResult
-from wiretool.conformance.run import ConformanceCaller
 from wiretool.protocols.pravega import PROTOCOL
 from wiretool.server.mock import Door, Link, Mock
 

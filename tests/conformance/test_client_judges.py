@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from wiretool.codec.message import Side
-from wiretool.conformance.client_case import PLAIN, ClientRun, ends_well, reports_failure
-from wiretool.conformance.observed import Observed, ObservedConnection
+from wiretool.conformance.clients.case import PLAIN, ClientRun, ends_well, reports_failure
+from wiretool.conformance.recorded.observed import Observed, ObservedConnection
 from wiretool.protocols.sbp.conformance.client_judges import answers_pings
 from wiretool.protocols.sbp.messages import RESPONSE, RESPONSE_END
 

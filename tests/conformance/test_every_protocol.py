@@ -7,11 +7,11 @@ from itertools import pairwise
 import pytest
 
 from tests.helpers.kills import PROTOCOLS, fails_alone, known_kills
+from wiretool.conformance.active.mock_run import run_on_mock
 from wiretool.conformance.case import Case, Conformance, Connect, Send, SendBytes
 from wiretool.conformance.levels import Verdict
-from wiretool.conformance.mock_run import run_on_mock
-from wiretool.conformance.mutant_table import BINDING
-from wiretool.conformance.mutants import applied, mutants_of
+from wiretool.conformance.mutation.mutants import applied, mutants_of
+from wiretool.conformance.mutation.table import BINDING
 from wiretool.conformance.registry import conformance_of
 
 #: The fewest server cases and mutants of each protocol.

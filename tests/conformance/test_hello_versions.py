@@ -8,8 +8,8 @@ import pytest
 from tests.conformance.scripted import Act, run_case
 from wiretool.conformance.case import Case
 from wiretool.conformance.levels import Verdict
-from wiretool.conformance.observed import Closing, Item, Observed, ObservedConnection
-from wiretool.conformance.passive import judge_recording
+from wiretool.conformance.recorded.judgement import judge_recording
+from wiretool.conformance.recorded.observed import Closing, Item, Observed, ObservedConnection
 from wiretool.conformance.registry import conformance_of
 
 PART = conformance_of("pravega")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.recorded_cases import REAL, judged_both_ways
 from wiretool.conformance.levels import Verdict
-from wiretool.conformance.mutants import Mutant, mutants_of
+from wiretool.conformance.mutation.mutants import Mutant, mutants_of
 from wiretool.conformance.registry import conformance_of
 
 SEED = 7

@@ -14,7 +14,8 @@ from wiretool.cli import app
 from wiretool.commands.conform.options import ConformOptions
 from wiretool.commands.conform.run import run_conform
 from wiretool.commands.fuzz.options import FuzzOptions
-from wiretool.commands.fuzz.run import empty_result, fuzz_server
+from wiretool.commands.fuzz.run import fuzz_server
+from wiretool.commands.fuzz.setup import empty_result
 from wiretool.conformance.registry import conformance_of
 from wiretool.errors import UsageError
 from wiretool.protocols.base import registry

@@ -8,8 +8,9 @@ import pytest
 
 from tests.conformance.results import FAILED, RESULTS, judged
 from wiretool.conformance.case import MUST, Verdict
-from wiretool.conformance.client_case import PLAIN, ClientCase
+from wiretool.conformance.clients.case import PLAIN, ClientCase
 from wiretool.conformance.compare import changes_between
+from wiretool.conformance.recorded.rules import Rule
 from wiretool.conformance.report.badge import badge
 from wiretool.conformance.report.html import html_report
 from wiretool.conformance.report.json import TEXT_MAX, json_report, report_from
@@ -17,7 +18,6 @@ from wiretool.conformance.report.junit import junit_report
 from wiretool.conformance.report.sarif import CHANGED_RULE, ReportFiles, sarif_report
 from wiretool.conformance.report.text import report_lines
 from wiretool.conformance.results import CaseResult, Event
-from wiretool.conformance.rules import Rule
 from wiretool.errors import InputError, UsageError
 
 

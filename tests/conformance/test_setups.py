@@ -3,7 +3,7 @@
 import pytest
 
 from wiretool.conformance.levels import Verdict
-from wiretool.conformance.passive import judge_recording
+from wiretool.conformance.recorded.judgement import judge_recording
 from wiretool.conformance.registry import conformance_of
 from wiretool.conformance.selection import check_setup
 from wiretool.errors import UsageError

@@ -2,10 +2,10 @@
 
 from itertools import count
 
+from wiretool.conformance.active.case_run import CaseRun
 from wiretool.conformance.case import MUST, case, send, together
-from wiretool.conformance.case_run import CaseRun
 from wiretool.conformance.registry import conformance_of
-from wiretool.net import caller
+from wiretool.net.calling import caller
 from wiretool.protocols.base.registry import protocol_named
 
 KEEP_ALIVE = bytes.fromhex("0000006400000000")

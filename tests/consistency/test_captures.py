@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import SHARED
 from tests.consistency.world import model_of_capture, model_of_records
-from wiretool.dissect import read
+from wiretool.dissect.dissector import read
 from wiretool.errors import CaptureError
 from wiretool.records import Record
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.consistency.world import model_of_records
-from wiretool.capture.files import read_packets
+from wiretool.capture.files.reading import read_packets
 from wiretool.capture.packets import Packet
-from wiretool.dissect import read_from
+from wiretool.dissect.dissector import read_from
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 NAMES = [

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.consistency.world import Client, World
-from wiretool.dissect import read
+from wiretool.dissect.dissector import read
 from wiretool.protocols.offramp.server.feed import FeedMessage
 from wiretool.records import Record
 from wiretool.server.options import MockOptions

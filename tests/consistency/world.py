@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from wiretool.codec.framing import Piece, Splitter
+from wiretool.codec.frames.splitter import Piece, Splitter
 from wiretool.codec.message import Message, Side
-from wiretool.conformance.in_memory import START_NS
+from wiretool.conformance.active.in_memory import START_NS
 from wiretool.consistency.model import Anomaly, Consistency, Question
 from wiretool.consistency.registry import consistency_of
-from wiretool.dissect import Source, read
+from wiretool.dissect.dissector import Source, read
 from wiretool.protocols.base.conversation import Reading, let_go
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tests.bench.talk import Sent
-from wiretool.codec.framing import Splitter
+from wiretool.codec.frames.splitter import Splitter
 from wiretool.codec.message import Side
 from wiretool.faults import Cut, Deliver, Effect, Finish, Interceptor, Standing, parse_rule
 from wiretool.protocols.base.registry import PROTOCOLS

@@ -14,9 +14,9 @@ from tests.helpers.frames import SAYINGS, talk
 from wiretool.codec.message import Message, Side
 from wiretool.faults import Cut, Deliver, Finish
 from wiretool.faults.adapter import fault_adapter_of
+from wiretool.filter.names import spelt
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.sbp.messages import SbpFrame
-from wiretool.where.names import spelt
 
 WRITER = "6f1d2a9c-0b35-4c1e-9a77-1f2e3d4c5b6a"
 SEGMENT = "scope/stream/0.#epoch.3"

@@ -7,7 +7,7 @@ import pytest
 from tests.bench.talk import TALKS
 from tests.helpers.frames import talk
 from wiretool.codec.message import Side
-from wiretool.dissect import Dissector
+from wiretool.dissect.dissector import Dissector
 from wiretool.faults.live import LiveWatch
 from wiretool.protocols.base.registry import PROTOCOLS
 

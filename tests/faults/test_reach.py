@@ -3,7 +3,7 @@
 import pytest
 
 from wiretool.faults.reach import known_of, may_hold
-from wiretool.where.syntax import parse
+from wiretool.filter.syntax import parse
 
 KNOWN = known_of("pravega", "server", "DataAppended")
 

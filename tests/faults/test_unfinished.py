@@ -5,11 +5,11 @@ from struct import pack
 import pytest
 
 from wiretool import limits
+from wiretool.dissect.connection import NOT_HELD
 from wiretool.faults import Deliver, Interceptor, parse_rule
 from wiretool.faults.effects import Effect
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
-from wiretool.watch import NOT_HELD
 
 BEGIN = pack(">ii", 12, 60_000) + bytes(20_000)
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from wiretool.conformance.mutants import Mutant, Patcher
+from wiretool.conformance.mutation.mutants import Mutant, Patcher
 from wiretool.fuzz.campaign import Counts, Limits
-from wiretool.fuzz.findings import Finding
+from wiretool.fuzz.findings.finding import Finding
 from wiretool.fuzz.session import FuzzSession
 from wiretool.protocols.pravega.server.link import StoreLink
 

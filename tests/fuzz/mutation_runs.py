@@ -7,7 +7,7 @@ from tests.fuzz.helpers import session_of
 from wiretool.codec.message import Side
 from wiretool.fuzz.campaign import Limits
 from wiretool.fuzz.mutations.base import Mutation
-from wiretool.fuzz.sequence import FuzzSequence, Sending
+from wiretool.fuzz.sequences.sequence import FuzzSequence, Sending
 from wiretool.fuzz.session import all_mutations
 
 #: Mutated sequences after which a clean mock counts as sound.

@@ -8,14 +8,14 @@ import pytest
 from tests.fuzz.helpers import PROTOCOLS, crash_on, plant, run_on, session_of
 from wiretool.commands.fuzz.options import FuzzOptions
 from wiretool.commands.fuzz.setup import limits_of
-from wiretool.conformance.mutants import mutant_named
-from wiretool.fuzz import memory_target
+from wiretool.conformance.mutation.mutants import mutant_named
 from wiretool.fuzz.campaign import REJECTED_MAX, Limits, spread
 from wiretool.fuzz.oracles import DIED, SILENT, WRONG_ANSWER, Bucket, Suspicion
-from wiretool.fuzz.sequence import FuzzSequence, Sending
-from wiretool.fuzz.sequence_run import Outcome
+from wiretool.fuzz.sequences.run import Outcome
+from wiretool.fuzz.sequences.sequence import FuzzSequence, Sending
 from wiretool.fuzz.session import FuzzSession
-from wiretool.fuzz.socket_target import ServerDied
+from wiretool.fuzz.targets import memory as memory_target
+from wiretool.fuzz.targets.socket import ServerDied
 from wiretool.protocols.pravega.server.reading import Reads
 
 #: Sequences with mutations, besides the seeds themselves, in a run on each clean mock.

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from wiretool.capture.files import read_packets
-from wiretool.conformance.mutants import mutant_named
-from wiretool.fuzz import bounded_form
+from wiretool.capture.files.reading import read_packets
+from wiretool.conformance.mutation.mutants import mutant_named
 from wiretool.fuzz import session as session_module
 from wiretool.fuzz.campaign import Limits
-from wiretool.fuzz.findings import write_finding
-from wiretool.fuzz.replaying import replay_finding
+from wiretool.fuzz.findings import bounded_form
+from wiretool.fuzz.findings.finding import write_finding
+from wiretool.fuzz.findings.replaying import replay_finding
+from wiretool.fuzz.findings.standing import Standing
 from wiretool.fuzz.session import FuzzSession
-from wiretool.fuzz.standing import Standing
 
 #: A PING of 70,000 bytes.
 CASE = "sbp/ping/4"

@@ -8,8 +8,8 @@ from wiretool.commands.fuzz.screen import FuzzScreen
 from wiretool.commands.fuzz.setup import limits_of
 from wiretool.conformance.levels import Verdict
 from wiretool.fuzz.campaign import Counts, Limits
-from wiretool.fuzz.reports import FuzzResult, report_lines
-from wiretool.fuzz.socket_target import open_target
+from wiretool.fuzz.findings.reports import FuzzResult, report_lines
+from wiretool.fuzz.targets.socket import open_target
 
 PROTOCOL = "sbp"
 

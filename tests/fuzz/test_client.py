@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz import clients
-from wiretool.capture.files import read_packets
+from wiretool.capture.files.reading import read_packets
 from wiretool.conformance.registry import conformance_of
 from wiretool.errors import InputError, PeerError, UsageError
 from wiretool.fuzz.campaign import Counts, Limits
@@ -25,11 +25,11 @@ from wiretool.fuzz.client.oracles import ClientOracles
 from wiretool.fuzz.client.pool import RunPool
 from wiretool.fuzz.client.replaying import is_usual_crash
 from wiretool.fuzz.client.reply_fault import FaultKind, Plan, ReplyFault, fault_form
+from wiretool.fuzz.findings.replaying import replay_finding
+from wiretool.fuzz.findings.standing import Standing
 from wiretool.fuzz.mutations import select_mutations
 from wiretool.fuzz.oracles import CRASH, MEMORY, SILENT, UNDECODABLE
-from wiretool.fuzz.replaying import replay_finding
-from wiretool.fuzz.sequence import Change, SetField, Splice
-from wiretool.fuzz.standing import Standing
+from wiretool.fuzz.sequences.sequence import Change, SetField, Splice
 from wiretool.replay.recording import recording_of
 
 

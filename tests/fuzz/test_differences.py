@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.servers import wiretool
-from wiretool.conformance.mutants import mutant_named
+from wiretool.conformance.mutation.mutants import mutant_named
 from wiretool.fuzz.campaign import Limits
 from wiretool.fuzz.differences import AFTER_BYTES
 from wiretool.fuzz.oracles import DIFFERS

@@ -5,7 +5,7 @@ import pytest
 from tests.fuzz.helpers import session_of
 from tests.fuzz.mutation_runs import Mutated, findings_with, mutated, reaching
 from wiretool.fuzz.mutations.flatbuffers import MUTATIONS, BufferPlaces, buffers_in
-from wiretool.fuzz.sequence import Splice
+from wiretool.fuzz.sequences.sequence import Splice
 from wiretool.protocols.base.registry import PROTOCOLS
 
 VERSIONS = ("sbp", "sbp-0.1")

@@ -10,10 +10,10 @@ import pytest
 from tests.fuzz.helpers import session_of
 from wiretool.errors import PeerError
 from wiretool.fuzz.campaign import Counts, Limits
-from wiretool.fuzz.findings import Finding
+from wiretool.fuzz.findings.finding import Finding
 from wiretool.fuzz.oracles import DIED
-from wiretool.fuzz.socket_target import SocketTarget, mock_command, open_target
-from wiretool.net.server_process import ServerProcess, free_address
+from wiretool.fuzz.targets.socket import SocketTarget, mock_command, open_target
+from wiretool.net.programs.server_process import ServerProcess, free_address
 
 #: A server that takes some connections, reads from each, and ends.
 LEAVING = """

@@ -7,16 +7,16 @@ from itertools import count
 import pytest
 
 from tests.fuzz.helpers import PROTOCOLS, session_of
-from wiretool.conformance.in_memory import InMemory
+from wiretool.conformance.active.in_memory import InMemory
+from wiretool.conformance.active.mock_run import mock_of
+from wiretool.conformance.active.run import ConformanceCaller
 from wiretool.conformance.levels import Verdict
-from wiretool.conformance.mock_run import mock_of
 from wiretool.conformance.registry import conformance_of
-from wiretool.conformance.run import ConformanceCaller
 from wiretool.fuzz.client.campaign import reply_context
 from wiretool.fuzz.client.mutated_mock import NS_PER_S, MutatedMock
 from wiretool.fuzz.client.mutations import EditedReply, InnerLength, ReplyMutation, reply_mutations
 from wiretool.fuzz.client.reply_fault import FaultKind, ReplyFault, fault_form, plan_from_form
-from wiretool.fuzz.sequence import Change, Sending, Splice
+from wiretool.fuzz.sequences.sequence import Change, Sending, Splice
 from wiretool.server.mock import Action, Close, Send
 
 IDLE_NS = 2 * NS_PER_S

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from tests.fuzz.helpers import PROTOCOLS, session_of
 from wiretool.errors import DecodeError, UsageError
-from wiretool.fuzz.call_streams import STREAM_MAX
 from wiretool.fuzz.mutations import MUTATIONS, select_mutations
 from wiretool.fuzz.mutations.base import Mutation
 from wiretool.fuzz.mutations.numbers import boundaries
 from wiretool.fuzz.mutations.order import Double, SameObjects, SpliceSessions
-from wiretool.fuzz.rewriting import spliced
-from wiretool.fuzz.sequence import Connect, FuzzSequence, Sending, Splice
+from wiretool.fuzz.sequences.call_streams import STREAM_MAX
+from wiretool.fuzz.sequences.rewriting import spliced
+from wiretool.fuzz.sequences.sequence import Connect, FuzzSequence, Sending, Splice
 from wiretool.protocols.pravega_controller.fuzz import on_stream, stream_of
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.fuzz.mutation_runs import findings_with, mutated, reaching
 from tests.protocols.offramp.talk import NO_FRAME, TARGET
-from wiretool.fuzz.connection import FuzzConnection
+from wiretool.fuzz.targets.connection import FuzzConnection
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.offramp.fuzz.upgrade import HTTP_VERSIONS, KEYS, METHODS, MUTATIONS, WEBSOCKET_VERSIONS
 

@@ -6,10 +6,10 @@ from itertools import count
 import pytest
 
 from tests.fuzz.helpers import session_of
-from wiretool.fuzz.connection import FuzzConnection
 from wiretool.fuzz.pairs import MESSAGES_MAX, Pairs
-from wiretool.fuzz.seed_places import SeedPlaces
-from wiretool.fuzz.sequence import FuzzSequence, Sending
+from wiretool.fuzz.seeds.places import SeedPlaces
+from wiretool.fuzz.sequences.sequence import FuzzSequence, Sending
+from wiretool.fuzz.targets.connection import FuzzConnection
 from wiretool.protocols.pravega.segments import DeleteSegment, GetSegmentAttribute
 from wiretool.protocols.pravega_controller.calls import METHODS
 from wiretool.protocols.pravega_controller.fuzz import stream_of

@@ -20,7 +20,7 @@ from tests.bench.fuzz_planted import (
 from tests.fuzz.planted import PLANTED
 from tests.fuzz.planted.defects import Defect
 from wiretool.fuzz.campaign import Limits
-from wiretool.fuzz.findings import Finding
+from wiretool.fuzz.findings.finding import Finding
 from wiretool.fuzz.oracles import DIED, MEMORY, UNDECODABLE
 from wiretool.fuzz.session import FuzzSession
 

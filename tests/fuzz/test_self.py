@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from tests.fuzz.helpers import PROTOCOLS, session_of
+from wiretool.analysis.script import read_script
 from wiretool.batches.rows import records_of
-from wiretool.capture.files import read_packets
+from wiretool.capture.files.reading import read_packets
+from wiretool.dissect.connection import Watch
 from wiretool.errors import InputError
 from wiretool.fuzz.campaign import Counts, Limits
 from wiretool.fuzz.decoder import oracles, readings, round_trip
@@ -22,14 +24,12 @@ from wiretool.fuzz.decoder.inputs import CaptureMaker
 from wiretool.fuzz.decoder.oracles import judge
 from wiretool.fuzz.decoder.run import ConfirmedCapture, DecoderCampaign
 from wiretool.fuzz.decoder.turns import Turn, TurnSession, packets_of
+from wiretool.fuzz.findings.replaying import replay_finding
 from wiretool.fuzz.oracles import Bucket, Suspicion
-from wiretool.fuzz.replaying import replay_finding
-from wiretool.fuzz.sequence import Change
+from wiretool.fuzz.sequences.sequence import Change
 from wiretool.fuzz.session import all_mutations
 from wiretool.protocols.pravega.session import PravegaConversation
 from wiretool.records import Record
-from wiretool.sessions.script import read_script
-from wiretool.watch import Watch
 
 HELLO = bytes.fromhex("ffffff81000000080000001100000005")
 KEEP_ALIVE = bytes.fromhex("0000006400000000")

@@ -8,11 +8,11 @@ import pytest
 from tests.fuzz.helpers import PROTOCOLS, session_of
 from wiretool.errors import InputError
 from wiretool.faults.adapter import fault_adapter_of
-from wiretool.fuzz.rewriting import Rewriter
-from wiretool.fuzz.sequence import FuzzSequence, Sending
-from wiretool.fuzz.sequence_run import NS_PER_S, Patience, RunSetting, SequenceRun
-from wiretool.fuzz.serial import sequence_form, sequence_from_form
-from wiretool.net.caller import Send
+from wiretool.fuzz.sequences.json import sequence_form, sequence_from_form
+from wiretool.fuzz.sequences.rewriting import Rewriter
+from wiretool.fuzz.sequences.run import NS_PER_S, Patience, RunSetting, SequenceRun
+from wiretool.fuzz.sequences.sequence import FuzzSequence, Sending
+from wiretool.net.calling.caller import Send
 
 #: The Hello of a client of Pravega.
 HELLO = "ffffff81000000080000001100000005"

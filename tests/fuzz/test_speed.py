@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from wiretool.codec.remembering import remembering
-from wiretool.conformance.mutants import mutants_of
-from wiretool.fuzz import target as target_module
+from wiretool.conformance.mutation.mutants import mutants_of
 from wiretool.fuzz.campaign import Limits
-from wiretool.fuzz.fuzz_caller import FuzzCaller
-from wiretool.fuzz.memory_target import measured
-from wiretool.fuzz.sequence import FuzzSequence
-from wiretool.fuzz.sequence_run import Outcome, SequenceRun
+from wiretool.fuzz.sequences.run import Outcome, SequenceRun
+from wiretool.fuzz.sequences.sequence import FuzzSequence
 from wiretool.fuzz.session import FuzzSession
-from wiretool.fuzz.target import InMemoryTarget
-from wiretool.net.caller import Act, Dial
+from wiretool.fuzz.targets import base as target_module
+from wiretool.fuzz.targets.base import InMemoryTarget
+from wiretool.fuzz.targets.caller import FuzzCaller
+from wiretool.fuzz.targets.memory import measured
+from wiretool.net.calling.caller import Act, Dial
 
 RUNS = 240
 

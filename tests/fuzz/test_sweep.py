@@ -5,8 +5,8 @@ from collections import Counter
 
 from tests.fuzz.helpers import session_of
 from wiretool.fuzz.mutations.numbers import boundaries
-from wiretool.fuzz.seed_places import SeedPlaces
-from wiretool.fuzz.sequence import FuzzSequence, SetField, Splice
+from wiretool.fuzz.seeds.places import SeedPlaces
+from wiretool.fuzz.sequences.sequence import FuzzSequence, SetField, Splice
 from wiretool.fuzz.sweep import Sweep
 
 

@@ -4,11 +4,11 @@ from collections.abc import Collection, Iterable, Sequence
 from ipaddress import ip_address
 from struct import pack
 
-from wiretool.capture.fragments import Fragments
-from wiretool.capture.items import Side
-from wiretool.capture.layers import ACK, FIN, RST, SYN, segment_of
-from wiretool.capture.packet_counts import PacketCounts
+from wiretool.capture.files.packet_counts import PacketCounts
 from wiretool.capture.packets import Packet
+from wiretool.capture.tcp.fragments import Fragments
+from wiretool.capture.tcp.segments_of_packets import ACK, FIN, RST, SYN, segment_of
+from wiretool.capture.tcp.stream_events import Side
 from wiretool.errors import CaptureError
 
 START_NS = 1_700_000_000_000_000_000

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from wiretool import limits
-from wiretool.where.judge import DURATIONS
-from wiretool.where.names import RECORD_NAMES, Names
-from wiretool.where.syntax import CONSTANTS, OPERATORS
+from wiretool.filter.judge import DURATIONS
+from wiretool.filter.names import RECORD_NAMES, Names
+from wiretool.filter.syntax import CONSTANTS, OPERATORS
 
 PAGE = Path(__file__).parents[2] / "docs" / "filters.md"
 #: What each operator is true of.

@@ -13,7 +13,7 @@ from tests.helpers.strategies import messages
 from tests.helpers.tables import tables
 from tests.protocols.offramp.talk import UPGRADE, event_of, session
 from tests.protocols.pravega_controller import talk as controller
-from wiretool.codec.flatbuffers import Table
+from wiretool.codec.flatbuffers.declaration import Table
 from wiretool.codec.message import Message, Side
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.offramp.handshake import request, response

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from wiretool.conformance.active.mock_run import run_on_mock
 from wiretool.conformance.case import Case, Conformance
 from wiretool.conformance.levels import Verdict
-from wiretool.conformance.mock_run import run_on_mock
-from wiretool.conformance.mutant_table import BINDING
-from wiretool.conformance.mutants import applied, mutant_named, mutants_of
+from wiretool.conformance.mutation.mutants import applied, mutant_named, mutants_of
+from wiretool.conformance.mutation.table import BINDING
 from wiretool.conformance.registry import conformance_of
 
 KILLS = Path(__file__).parents[1] / "conformance" / "kills.json"

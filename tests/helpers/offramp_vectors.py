@@ -7,7 +7,7 @@ from typing import Any
 from wsproto.extensions import PerMessageDeflate
 from wsproto.frame_protocol import FrameProtocol, Opcode, ParseFailed
 
-from wiretool.codec.framing import Splitter
+from wiretool.codec.frames.splitter import Splitter
 from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Message, Side
 from wiretool.errors import DecodeError

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from wiretool.capture.items import End
-from wiretool.capture.plain_runs import PlainSegments
+from wiretool.capture.columns.plain_runs import PlainSegments
+from wiretool.capture.tcp.stream_events import End
 
 
 def ends_of(plain: PlainSegments) -> list[End]:

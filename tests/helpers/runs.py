@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from wiretool.net.addresses import LOOPBACK, Address
-from wiretool.net.host import Host
 from wiretool.net.loops import loop_factory
+from wiretool.net.serving.host import Host
 from wiretool.server.mock import Mock
 from wiretool.sinks.pcapng import Recording
 

@@ -10,10 +10,10 @@ import msgspec
 
 from wiretool.codec import reference
 from wiretool.codec.cursor import Cursor, Span
-from wiretool.codec.flatbuffers import Table, table_form, table_from_json
-from wiretool.codec.flatbuffers_compiled import decode_root
-from wiretool.codec.flatbuffers_reader import annotate_root, read_root
-from wiretool.codec.flatbuffers_writer import encode_root
+from wiretool.codec.flatbuffers.compiled import decode_root
+from wiretool.codec.flatbuffers.declaration import Table, table_form, table_from_json
+from wiretool.codec.flatbuffers.reader import annotate_root, read_root
+from wiretool.codec.flatbuffers.writer import encode_root
 from wiretool.codec.message import Side
 from wiretool.errors import DecodeError
 from wiretool.protocols import sbp, sbp_0_1

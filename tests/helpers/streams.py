@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from tests.helpers.captures import tcp_packets
-from wiretool.capture.items import Connection, Data, End, Finding, Gap, Item, Side
-from wiretool.capture.layers import Segment, read_segments
 from wiretool.capture.packets import Packet
-from wiretool.capture.streams import Streams
+from wiretool.capture.tcp.reassembler import Streams
+from wiretool.capture.tcp.segments_of_packets import Segment, read_segments
+from wiretool.capture.tcp.stream_events import Connection, Data, End, Finding, Gap, Item, Side
 
 Bytes = dict[tuple[int, str], bytes]
 

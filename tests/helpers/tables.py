@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from wiretool.codec.flatbuffers import (
+from wiretool.codec.flatbuffers.declaration import (
     BytesSlot,
     Scalar,
     ScalarsSlot,

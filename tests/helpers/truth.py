@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from wiretool.codec.message import fields_of
-from wiretool.dissect import read
+from wiretool.dissect.dissector import read
 from wiretool.errors import CaptureError
 from wiretool.ledger import Ledger
 from wiretool.protocols.base.registry import PROTOCOLS

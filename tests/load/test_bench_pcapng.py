@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.tools import run_tool
-from wiretool.dissect import read
+from wiretool.dissect.dissector import read
 from wiretool.load.report import line_on, write_slow
 from wiretool.load.slow import Piece, Slow, SlowConnection, SlowExchange, SlowOnes
 from wiretool.protocols.pravega.framing import encode

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.load.recordings import Known, record, record_all, record_consumers
 from wiretool import limits
 from wiretool.batches.rows import batch_of
-from wiretool.bulk.read import read_batches
-from wiretool.dissect import read
+from wiretool.dissect.columns.read import read_batches
+from wiretool.dissect.dissector import read
 from wiretool.errors import CaptureError, UsageError
 from wiretool.load.fitting import LISTED_MAX, Fitted, fitted, number_text, sizes_text
 from wiretool.load.flights import Tally

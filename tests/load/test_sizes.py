@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wiretool.codec.marks import MARK_BYTES
+from wiretool.codec.event_trailer import MARK_BYTES
 from wiretool.errors import UsageError
 from wiretool.limits import BENCH_EVENT_BYTES_MAX
 from wiretool.load.sizes import Sizes, sizes_from

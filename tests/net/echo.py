@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wiretool import limits
-from wiretool.codec.frame_buffer import Inbox
+from wiretool.codec.frames.buffer import Inbox
 from wiretool.errors import DecodeError
 from wiretool.server.mock import Action, Door, Link, Mock
 

@@ -7,7 +7,7 @@ import resource
 import pytest
 
 from tests.helpers.runs import hosted, run
-from wiretool.net.open_files import raise_open_files
+from wiretool.net.serving.open_files import raise_open_files
 from wiretool.protocols.pravega.appends import event_frame
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import AppendBlockEnd, Hello, SetupAppend

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from wiretool.capture.ended import way_back
-from wiretool.capture.files import read_packets
-from wiretool.capture.layers import Segment, read_segments
-from wiretool.dissect import Dissector
+from wiretool.capture.files.reading import read_packets
+from wiretool.capture.tcp.closed_flows import way_back
+from wiretool.capture.tcp.segments_of_packets import Segment, read_segments
+from wiretool.dissect.dissector import Dissector
 from wiretool.errors import CaptureError
+from wiretool.pipeline.flows.deduplicate import WINDOW_NS
+from wiretool.pipeline.flows.segments import Namer
 from wiretool.pipeline.layout import Manifest
-from wiretool.pipeline.once import WINDOW_NS
-from wiretool.pipeline.segments import Namer
 
 Row = dict[str, Any]
 

@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.pipeline.samples import START_NS, Rows, asked, rows_of
+from wiretool.analysis.latency import Latencies, bucket_of, value_of
 from wiretool.pipeline.gold import GOLD, MINUTE_NS, QUANTILES, SILENCE_NS, STORM_CONNECTIONS, STORM_NS, quantiles_of
-from wiretool.sessions.latency import Latencies, bucket_of, value_of
 
 _EDGES = sorted({max(0, (1 << power) + off) for power in range(62) for off in (-1, 0, 1)})
 

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.bench.talk import Sent
-from tests.bulk.made import FORMS, HARMS, Spoken, any_spoken, files_of, packets_made
+from tests.dissect.columns.made import FORMS, HARMS, Spoken, any_spoken, files_of, packets_made
 from tests.helpers.captures import packets_of, pcap_bytes, tcp_packets
 from tests.pipeline import reference
-from wiretool.bulk.apart import may_run_apart
-from wiretool.capture.index import read_range
+from wiretool.capture.index.build import read_range
 from wiretool.capture.packets import Packet
+from wiretool.dissect.columns.apart import may_run_apart
 from wiretool.errors import CaptureError, Killed
 from wiretool.pipeline import local
 from wiretool.pipeline.job import Job
@@ -225,7 +225,7 @@ def _routed(data: bytes) -> bytes:
 def test_notes_name_connections_by_addresses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flow_segments_max: int
 ) -> None:
-    monkeypatch.setattr("wiretool.pipeline.flows.POOLED_SEGMENTS", flow_segments_max)
+    monkeypatch.setattr("wiretool.pipeline.flows.reading.POOLED_SEGMENTS", flow_segments_max)
     notes: list[str] = []
     sent = [Sent("client", b"\x7f\xff\xff\xff\xff\xff\xff\xff?")]
     data = pcap_bytes(tcp_packets(sent, server=("10.0.0.2", 12345), acks=False))
@@ -235,7 +235,7 @@ def test_notes_name_connections_by_addresses(
 
 def test_many_days_need_few_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wiretool.sinks.arrow.open_tables.FILES_OPEN_MAX", 3)
-    monkeypatch.setattr("wiretool.pipeline.flows.POOL_RECORDS", 1)
+    monkeypatch.setattr("wiretool.pipeline.flows.reading.POOL_RECORDS", 1)
     day_ns = 86_400 * 1_000_000_000
     said = packets_made([Spoken("pravega")] * 3, frozenset(), 1, 40)
     packets = [packet._replace(time_ns=packet.time_ns + number % 3 * day_ns) for number, packet in enumerate(said)]

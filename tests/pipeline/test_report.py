@@ -18,9 +18,10 @@ import pytest
 from tests.helpers.captures import pcap_bytes, pcapng_bytes, tcp_packets
 from tests.helpers.closed import LONG, shut
 from tests.helpers.records import Paper
-from wiretool.capture.files import read_packets
+from wiretool.capture.files.reading import read_packets
 from wiretool.commands.options import Engine
-from wiretool.commands.slicing import Slicing, slice_into
+from wiretool.commands.slice.run import Slicing, slice_into
+from wiretool.filter.syntax import parse
 from wiretool.pipeline.job import Job
 from wiretool.pipeline.layout import read_manifest, write_manifest
 from wiretool.pipeline.local import run_local
@@ -29,7 +30,6 @@ from wiretool.pipeline.report.figures import QUESTIONS, Figure
 from wiretool.pipeline.report.leads import where_of
 from wiretool.pipeline.report.report import STEPS_MAX, STEPS_NS, step_of
 from wiretool.pipeline.views import Times
-from wiretool.where.syntax import parse
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 SOME = ("pravega/reconnect.pcap", "pravega-draft/blocks.pcap", "sbp/rs_append.pcap", "offramp/err_handshake.pcap")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from wiretool.errors import UsageError
 from wiretool.pipeline import shuffle
-from wiretool.pipeline.rows import ORDER, SCHEMA
+from wiretool.pipeline.flows.rows import ORDER, SCHEMA
 
 FLOWS = [b"one", b"two", b"three"]
 

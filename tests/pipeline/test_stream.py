@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.bulk.made import HARMS, Spoken, any_spoken, files_of, packets_made
+from tests.dissect.columns.made import HARMS, Spoken, any_spoken, files_of, packets_made
 from tests.helpers.captures import packets_of, pcap_bytes
 from tests.pipeline import reference
-from wiretool.capture import index as indices
-from wiretool.capture.index import index_of
+from wiretool.capture.index import build as indices
+from wiretool.capture.index.build import index_of
 from wiretool.errors import CaptureError, Killed, UsageError
 from wiretool.pipeline.job import Job
 from wiretool.pipeline.layout import MANIFEST, SEALED, Manifest, read_manifest

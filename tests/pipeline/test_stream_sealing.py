@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.bulk.made import Spoken, files_of, packets_made
+from tests.dissect.columns.made import Spoken, files_of, packets_made
 from tests.pipeline.test_stream import CAPTURES, Streamed, check, pack, streamed
-from wiretool.capture.joints import FileIndex, Joint
+from wiretool.capture.index.split_points import FileIndex, Joint
 from wiretool.errors import CaptureError, UsageError
 from wiretool.ledger import Account
 from wiretool.pipeline.job import Job

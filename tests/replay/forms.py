@@ -10,9 +10,9 @@ from wiretool.faults.places import with_value
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.replay.adapter import ReplayAdapter, Steps
-from wiretool.replay.outcomes import Outcome
+from wiretool.replay.judging.field_selector import Spot, named
+from wiretool.replay.judging.outcomes import Outcome
 from wiretool.replay.report.data import message_of
-from wiretool.replay.spots import Spot, named
 
 #: No more known of any protocol than it declares.
 PLAIN_MANNERS = {name: ReplayAdapter(protocol) for name, protocol in PROTOCOLS.items()}

@@ -7,18 +7,18 @@ import msgspec
 
 from tests.replay.liars import Liar
 from tests.replay.stage import Replayed, Stage
+from wiretool.analysis.dialogues import Dialogue, Recording, Told
 from wiretool.codec.message import Message
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.server.mock import PravegaMock
 from wiretool.records import Record
 from wiretool.replay.adapters import manners
+from wiretool.replay.compare_servers import Row, grid
 from wiretool.replay.diff.comparing import compare
-from wiretool.replay.grid import Row, grid
-from wiretool.replay.outcomes import Outcome
-from wiretool.replay.player import Player
+from wiretool.replay.judging.outcomes import Outcome
+from wiretool.replay.playing.player import Player
 from wiretool.replay.script import script_of
 from wiretool.server.options import MockOptions
-from wiretool.sessions.dialogues import Dialogue, Recording, Told
 
 #: The message as it should be -> as the server tells it.
 Lie = Callable[[Any], Message]

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tests.replay.rewriting import RewritingStage
+from wiretool.analysis.dialogues import Recording
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Change
 from wiretool.faults.places import Pattern
 from wiretool.records import Record
 from wiretool.replay.adapters import manners
-from wiretool.replay.line import Line
+from wiretool.replay.judging.outcomes import Outcome
 from wiretool.replay.mocks import mocks_for
-from wiretool.replay.outcomes import Outcome
-from wiretool.replay.player import Player
+from wiretool.replay.playing.connection import Line
+from wiretool.replay.playing.player import Player
 from wiretool.replay.script import script_of
 from wiretool.server.mock import Mock
 from wiretool.server.options import MockOptions
-from wiretool.sessions.dialogues import Recording
 
 
 class Spot(NamedTuple):

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 
 from tests.replay.stage import Stage
 from wiretool.faults.live import LiveWatch
-from wiretool.net.caller import Act, Send
+from wiretool.net.calling.caller import Act, Send
 from wiretool.records import Record
-from wiretool.replay.line import Line
-from wiretool.replay.player import Player
+from wiretool.replay.playing.connection import Line
+from wiretool.replay.playing.player import Player
 from wiretool.server.mock import Action, Mock
 from wiretool.server.mock import Send as MockSend
 

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
-from wiretool.capture.files import read_packets
-from wiretool.net.caller import Abort, Act, Dial, Finish, Send
+from wiretool.analysis.dialogues import Recording
+from wiretool.capture.files.reading import read_packets
+from wiretool.net.calling.caller import Abort, Act, Dial, Finish, Send
 from wiretool.replay.adapter import ReplayAdapter, Verdict
 from wiretool.replay.adapters import manners
+from wiretool.replay.judging.outcomes import Outcome
 from wiretool.replay.mocks import mocks_for
-from wiretool.replay.outcomes import Outcome
-from wiretool.replay.player import Player
+from wiretool.replay.playing.player import Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import Script, script_of
 from wiretool.server.mock import Action, Close, Mock
 from wiretool.server.mock import Send as MockSend
 from wiretool.server.options import MockOptions
-from wiretool.sessions.dialogues import Recording
 
 START_NS = 1_800_000_000_000_000_000
 

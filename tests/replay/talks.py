@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from tests.helpers.captures import tcp_packets
-from wiretool.capture.items import Side
+from wiretool.analysis.dialogues import Recording
 from wiretool.capture.packets import Packet
+from wiretool.capture.tcp.stream_events import Side
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import (
@@ -20,9 +21,8 @@ from wiretool.protocols.pravega.messages import (
 )
 from wiretool.replay.adapter import ReplayAdapter
 from wiretool.replay.diff.comparing import compare
-from wiretool.replay.outcomes import Outcome
+from wiretool.replay.judging.outcomes import Outcome
 from wiretool.replay.recording import recording_of
-from wiretool.sessions.dialogues import Recording
 
 STORE = ("10.0.0.2", 12345)
 CLIENT = ("10.0.0.1", 40000)

@@ -5,9 +5,10 @@ from io import BytesIO
 
 import pytest
 
-from wiretool.capture.files import read_packets
+from wiretool.analysis.dialogues import Recording
+from wiretool.capture.files.reading import read_packets
+from wiretool.conformance.active.mock_run import run_on_mock
 from wiretool.conformance.case import Case
-from wiretool.conformance.mock_run import run_on_mock
 from wiretool.conformance.registry import conformance_of
 from wiretool.replay.adapter import Verdict
 from wiretool.replay.adapters import manners
@@ -16,7 +17,6 @@ from wiretool.replay.mocks import mocks_for
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import script_of
 from wiretool.server.options import MockOptions
-from wiretool.sessions.dialogues import Recording
 from wiretool.sinks.output import Output
 from wiretool.sinks.pcapng import Recording as Pcapng
 

@@ -19,7 +19,8 @@ from tests.replay.talks import (
     setting_up,
     talk,
 )
-from wiretool.capture.files import read_packets
+from wiretool.analysis.dialogues import Recording
+from wiretool.capture.files.reading import read_packets
 from wiretool.capture.packets import Packet
 from wiretool.errors import CaptureError
 from wiretool.protocols.base.registry import PROTOCOLS
@@ -27,11 +28,10 @@ from wiretool.replay.adapter import Difference, ReplayAdapter, Verdict
 from wiretool.replay.adapters import manners
 from wiretool.replay.diff.comparing import compare
 from wiretool.replay.diff.varying import without_varying
-from wiretool.replay.judge import ABSENT
+from wiretool.replay.judging.accept import ignore
+from wiretool.replay.judging.field_selector import Spot
+from wiretool.replay.judging.judge import ABSENT
 from wiretool.replay.recording import recording_of
-from wiretool.replay.settling import ignore
-from wiretool.replay.spots import Spot
-from wiretool.sessions.dialogues import Recording
 
 OTHER_WRITER = str(UUID(int=8))
 CAPTURES = Path(__file__).parent.parent.parent / "captures"

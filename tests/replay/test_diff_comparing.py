@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from tests.replay.forms import PLAIN_MANNERS, changed, is_declared, leaves_of
 from tests.replay.talks import PLAIN, STORE, Says, appending, packets, reading, recorded, setting_up, talk
-from wiretool.capture.files import read_packets
+from wiretool.analysis.dialogues import Dialogue, Recording
+from wiretool.capture.files.reading import read_packets
 from wiretool.replay.adapter import Difference, Steps, Verdict
 from wiretool.replay.diff.comparing import compare
-from wiretool.replay.judge import ABSENT
-from wiretool.replay.outcomes import Outcome
+from wiretool.replay.judging.judge import ABSENT
+from wiretool.replay.judging.outcomes import Outcome
 from wiretool.replay.recording import recording_of
-from wiretool.sessions.dialogues import Dialogue, Recording
 
 ALIKE = {Verdict.SAME, Verdict.NOISE}
 

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from tests.replay.talks import PLAIN, appending, reading, recorded, setting_up, talk
-from wiretool.capture.files import read_packets
+from wiretool.capture.files.reading import read_packets
 from wiretool.codec.message import Side
 from wiretool.faults.adapter import fault_adapter_of
 from wiretool.protocols.base.registry import PROTOCOLS

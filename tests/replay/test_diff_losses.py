@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from tests.helpers.records import a_record
 from tests.replay.talks import PLAIN, Says, appending, packets, recorded, setting_up, talk
+from wiretool.analysis.dialogues import Recording
 from wiretool.capture.packets import Packet
 from wiretool.errors import CaptureError
 from wiretool.replay.adapter import Verdict
 from wiretool.replay.diff.comparing import compare
 from wiretool.replay.diff.losses import neighbours
-from wiretool.replay.outcomes import Outcome
+from wiretool.replay.judging.outcomes import Outcome
 from wiretool.replay.recording import recording_of
-from wiretool.sessions.dialogues import Recording
 
 BIG = 1000
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.replay.talks import Says, appending, reading, recorded, setting_up, talk
-from wiretool.capture.files import read_packets
+from wiretool.analysis.dialogues import Dialogue, Recording
+from wiretool.capture.files.reading import read_packets
 from wiretool.records import Record
 from wiretool.replay.adapter import Verdict
 from wiretool.replay.adapters import manners
@@ -18,7 +19,6 @@ from wiretool.replay.diff.comparing import compare
 from wiretool.replay.diff.likeness import subjects_of
 from wiretool.replay.diff.matching import Matched, asked, match
 from wiretool.replay.recording import recording_of
-from wiretool.sessions.dialogues import Dialogue, Recording
 
 #: Of these conversations are made; all but the last two of them are like no other.
 TALKS: Sequence[Says] = (

@@ -10,7 +10,7 @@ from wiretool.codec.message import Position
 from wiretool.records import Record
 from wiretool.replay.adapter import Place
 from wiretool.replay.diff.shifting import Met, shift_positions
-from wiretool.replay.values import Values
+from wiretool.replay.playing.id_map import Values
 
 MANNER = PLAIN["pravega"]
 

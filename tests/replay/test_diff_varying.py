@@ -3,12 +3,12 @@
 import pytest
 
 from tests.replay.talks import PLAIN, Says, appending, reading, recorded, setting_up, talk
+from wiretool.analysis.dialogues import Recording
 from wiretool.replay.adapter import Difference, Verdict
 from wiretool.replay.diff.comparing import compare
 from wiretool.replay.diff.varying import WHY, without_varying
-from wiretool.replay.judge import ABSENT
-from wiretool.replay.outcomes import Outcome
-from wiretool.sessions.dialogues import Recording
+from wiretool.replay.judging.judge import ABSENT
+from wiretool.replay.judging.outcomes import Outcome
 
 PLAIN_READS = (reading(data=b"0"), reading(offset=5, data=b"0", request_id=4))
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import HERE
 from tests.replay.mutants import Spot, mutated
-from wiretool.capture.files import read_packets
+from wiretool.capture.files.reading import read_packets
 from wiretool.codec.message import Issued, Position, Role
 from wiretool.faults.adapter import fault_adapter_of
 from wiretool.faults.places import roles_in

@@ -10,10 +10,10 @@ from tests.replay.liars import Liar
 from tests.replay.stage import replay
 from wiretool.codec.message import Message
 from wiretool.replay.adapter import Verdict
-from wiretool.replay.coverage import Coverage
-from wiretool.replay.grid import coverage_of_both, grid, grid_lines, is_mute
-from wiretool.replay.noise import LEARNT, without_noise
-from wiretool.replay.outcomes import End, Outcome
+from wiretool.replay.compare_servers import coverage_of_both, grid, grid_lines, is_mute
+from wiretool.replay.judging.coverage import Coverage
+from wiretool.replay.judging.noise import LEARNT, without_noise
+from wiretool.replay.judging.outcomes import End, Outcome
 
 WRITE = Path(__file__).parents[2] / "captures" / "pravega" / "write.pcap"
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.replay.talks import PLAIN, SEGMENT, Says, alive, appending, reading, recorded, setting_up, talk
-from wiretool.capture.files import read_packets
+from wiretool.analysis.dialogues import Recording
+from wiretool.capture.files.reading import read_packets
 from wiretool.codec.message import Issued, Message, Position
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.pravega.messages import Hello, KeepAlive
@@ -15,10 +16,9 @@ from wiretool.replay import plan
 from wiretool.replay.adapter import ReplayAdapter, Talk
 from wiretool.replay.adapters import manners
 from wiretool.replay.plan import Exchanged, exchanged_in, plan_lines, prepared_for
+from wiretool.replay.playing.id_map import Values
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import Hear, Say, Script, script_of
-from wiretool.replay.values import Values
-from wiretool.sessions.dialogues import Recording
 
 
 def planned(recording: Recording, *, is_prepared: bool = False, **options: Any) -> list[str]:

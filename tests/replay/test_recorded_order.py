@@ -4,10 +4,10 @@ import pytest
 
 from tests.helpers.captures import START_NS, Talk
 from tests.replay.talks import CLIENT, PLAIN, STORE, greeting, reading
-from wiretool.capture.items import Side
 from wiretool.capture.packets import Packet
-from wiretool.net.caller import Act, Send
-from wiretool.replay.player import Player
+from wiretool.capture.tcp.stream_events import Side
+from wiretool.net.calling.caller import Act, Send
+from wiretool.replay.playing.player import Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import TAKEN_NS, Await, Script, script_of
 

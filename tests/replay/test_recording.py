@@ -1,10 +1,10 @@
 """What a capture recorded: the order of things, and how connections began and ended."""
 
 from tests.helpers.captures import tcp_packets
+from wiretool.analysis.dialogues import Ended, Opened, Told, exchanges_of
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import Hello, KeepAlive
 from wiretool.replay.recording import recording_of
-from wiretool.sessions.dialogues import Ended, Opened, Told, exchanges_of
 
 HELLO = encode(Hello(high_version=17, low_version=5), "client")
 STORE = ("10.0.0.2", 12345)

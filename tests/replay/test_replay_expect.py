@@ -7,10 +7,10 @@ from wiretool.errors import UsageError
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.replay.adapter import Difference, Steps, Verdict
 from wiretool.replay.diff.comparing import compare
-from wiretool.replay.expect import Expectations, expectations_from
-from wiretool.replay.outcomes import Outcome
-from wiretool.replay.settling import ignore
-from wiretool.replay.spots import Spot, spot_of
+from wiretool.replay.judging.accept import ignore
+from wiretool.replay.judging.expect import Expectations, expectations_from
+from wiretool.replay.judging.field_selector import Spot, spot_of
+from wiretool.replay.judging.outcomes import Outcome
 
 PRAVEGA = [PROTOCOLS["pravega"]]
 SBP = [PROTOCOLS["sbp"]]

@@ -10,17 +10,17 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.replay.talks import PLAIN, appending, reading, recorded, setting_up, talk
+from wiretool.analysis.dialogues import Dialogue, Recording
 from wiretool.replay.adapter import Difference, Verdict
 from wiretool.replay.diff.comparing import compare
-from wiretool.replay.judge import ABSENT
-from wiretool.replay.outcomes import Outcome
+from wiretool.replay.judging.judge import ABSENT
+from wiretool.replay.judging.outcomes import Outcome
 from wiretool.replay.report import write_report
 from wiretool.replay.report.data import Wording, report_of
 from wiretool.replay.report.junit import CASES_MAX
 from wiretool.replay.report.text import FINDINGS_SHOWN, report_text
 from wiretool.replay.report.values import SHOWN_MAX, beside, shortened
 from wiretool.replay.script import LeftOut, Script
-from wiretool.sessions.dialogues import Dialogue, Recording
 from wiretool.sinks.output import Output
 
 EVIL = "\x1b[31m<script>alert(1)</script>&\u202e]]>\x00"

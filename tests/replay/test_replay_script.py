@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.helpers.captures import Talk, packets_of
 from tests.replay.talks import CLIENT, PLAIN, STORE, Says, appending, packets, reading, recorded, setting_up, talk
-from wiretool.capture.files import read_packets
-from wiretool.capture.layers import ACK, FIN, RST
+from wiretool.capture.files.reading import read_packets
 from wiretool.capture.packets import Packet
+from wiretool.capture.tcp.segments_of_packets import ACK, FIN, RST
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.replay.adapter import ReplayAdapter

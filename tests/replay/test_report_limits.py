@@ -8,17 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.replay.talks import PLAIN, reading, recorded, setting_up, talk
+from wiretool.analysis.dialogues import Dialogue, Recording
 from wiretool.replay.adapter import Difference, Verdict
 from wiretool.replay.diff.comparing import compare
-from wiretool.replay.judge import ABSENT
-from wiretool.replay.outcomes import Outcome
+from wiretool.replay.judging.judge import ABSENT
+from wiretool.replay.judging.outcomes import Outcome
 from wiretool.replay.report import html, junit, text
 from wiretool.replay.report.data import Report, differing, judged, message_of, record_of, report_of
 from wiretool.replay.report.html import html_text
 from wiretool.replay.report.junit import junit_text
 from wiretool.replay.report.text import report_text
 from wiretool.replay.script import LeftOut, Script
-from wiretool.sessions.dialogues import Dialogue, Recording
 
 RECORDING = recorded(talk(reading(), setting_up()), talk(reading()))
 HERE, THERE = RECORDING.dialogues

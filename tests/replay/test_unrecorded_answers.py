@@ -10,7 +10,8 @@ from tests.bench.census.lie import Lie
 from tests.bench.census.play import Played, Reply, Rewrite, encoded, play
 from tests.bench.census.telling import teller
 from tests.conftest import SHARED
-from wiretool.capture.files import read_packets
+from wiretool.analysis.dialogues import Recording
+from wiretool.capture.files.reading import read_packets
 from wiretool.codec.message import Message
 from wiretool.faults.actions import Change
 from wiretool.faults.adapter import FaultAdapter
@@ -18,10 +19,9 @@ from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.pravega import failures, messages, segments
 from wiretool.protocols.pravega.replay.answers import may_answer
 from wiretool.replay.adapter import Difference, Verdict
-from wiretool.replay.grid import grid
-from wiretool.replay.outcomes import Outcome
+from wiretool.replay.compare_servers import grid
+from wiretool.replay.judging.outcomes import Outcome
 from wiretool.replay.recording import recording_of
-from wiretool.sessions.dialogues import Recording
 
 CAPTURES = SHARED / "captures"
 PROBES = CAPTURES / "pravega-server" / "probes"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wiretool.codec.frame_buffer import Inbox
+from wiretool.codec.frames.buffer import Inbox
 from wiretool.server.options import MockOptions
 from wiretool.server.part import mock_for
 

@@ -1,9 +1,9 @@
 import pytest
 
 from tests.helpers.records import Paper
+from wiretool.analysis.script import Sent
 from wiretool.errors import UsageError
 from wiretool.records import Record
-from wiretool.sessions.script import Sent
 from wiretool.sinks.frames import write_frames
 from wiretool.sinks.pcap import CLIENTS_MAX
 from wiretool.sinks.tcp import checksum
@@ -22,7 +22,7 @@ def capture_of(*frames: Sent) -> bytes:
 def read_back(raw: bytes) -> list[Record]:
     from io import BytesIO
 
-    from wiretool.dissect import read
+    from wiretool.dissect.dissector import read
 
     return list(read(BytesIO(raw)))
 

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.tools import run_tool
-from wiretool.capture.files import read_packets
-from wiretool.capture.layers import read_segments
-from wiretool.dissect import read
+from wiretool.capture.files.reading import read_packets
+from wiretool.capture.tcp.segments_of_packets import read_segments
+from wiretool.dissect.dissector import read
 from wiretool.sinks.output import Output
 from wiretool.sinks.pcapng import SEGMENT_BYTES_MAX, Recording
 

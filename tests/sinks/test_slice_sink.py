@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from tests.helpers.captures import Talk, ethernet, ip, packets_of, pcap_bytes, pcapng_bytes, tcp_packets
 from wiretool.batches.rows import batch_of
-from wiretool.capture import tables
-from wiretool.capture.files import read_packets
-from wiretool.capture.fragments import Fragments
-from wiretool.capture.layers import segment_of
-from wiretool.capture.packet_counts import PacketCounts
+from wiretool.capture.files import tables
+from wiretool.capture.files.packet_counts import PacketCounts
+from wiretool.capture.files.reading import read_packets
 from wiretool.capture.packets import Packet
-from wiretool.capture.streams import Streams
-from wiretool.dissect import read
+from wiretool.capture.tcp.fragments import Fragments
+from wiretool.capture.tcp.reassembler import Streams
+from wiretool.capture.tcp.segments_of_packets import segment_of
+from wiretool.dissect.dissector import read
 from wiretool.errors import CaptureError, UsageError
 from wiretool.protocols.base.registry import server_ports
 from wiretool.records import Record

@@ -6,8 +6,8 @@ from io import BytesIO
 
 import pytest
 
-from wiretool.sessions.stats import Stats
-from wiretool.sessions.subjects import Subject
+from wiretool.analysis.stats import Stats
+from wiretool.analysis.subjects import Subject
 from wiretool.sinks.output import Output
 from wiretool.sinks.stats import pieces_of, write_stats
 

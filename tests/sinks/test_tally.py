@@ -10,8 +10,8 @@ import pytest
 
 from wiretool.batches.batch import Batch
 from wiretool.batches.rows import batch_of, records_of
-from wiretool.bulk.read import read_batches
-from wiretool.dissect import read
+from wiretool.dissect.columns.read import read_batches
+from wiretool.dissect.dissector import read
 from wiretool.errors import CaptureError
 from wiretool.ledger import ConnectionAccount, Ledger
 from wiretool.records import Record

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.bulk.made import Spoken, files_of, packets_made
+from tests.dissect.columns.made import Spoken, files_of, packets_made
 from tests.helpers.captures import pcap_bytes
 from tests.pipeline.reference import every_row
 from tests.pipeline.test_local import written

@@ -7,9 +7,9 @@ import pytest
 
 from tests.helpers.captures import pcap_bytes, tcp_packets
 from tests.pipeline.test_local import written
+from wiretool.pipeline.flows.task import LEFT_OUT, NOTES_MAX
 from wiretool.pipeline.job import Job
 from wiretool.pipeline.local import run_local
-from wiretool.pipeline.part import LEFT_OUT, NOTES_MAX
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.captures import START_NS, STEP_NS, packets_of, pcap_bytes, pcapng_bytes
-from wiretool.capture.index import index_of
-from wiretool.capture.ranges import read_span_packets
+from wiretool.capture.index.build import index_of
+from wiretool.capture.index.ranges import read_span_packets
 from wiretool.errors import CaptureError
 from wiretool.pipeline.spark.planning import STRETCH_BYTES, Part, Window, planned
 

@@ -28,7 +28,7 @@ from pyspark.sql.datasource import (  # noqa: E402
     StringStartsWith,
 )
 
-from wiretool.capture.tables import tables_of  # noqa: E402
+from wiretool.capture.files.tables import tables_of  # noqa: E402
 from wiretool.pipeline.packets import SCHEMA, PacketColumns  # noqa: E402
 from wiretool.pipeline.spark.planning import Window  # noqa: E402
 from wiretool.pipeline.spark.pushdown import Condition, condition_of, mask_of, window_of  # noqa: E402

@@ -17,10 +17,11 @@ needs_pyspark()
 
 from pyspark.sql.datasource import InputPartition  # noqa: E402
 
-from wiretool.capture.index import index_of  # noqa: E402
-from wiretool.capture.ranges import read_span  # noqa: E402
+from wiretool.capture.index.build import index_of  # noqa: E402
+from wiretool.capture.index.ranges import read_span  # noqa: E402
 from wiretool.errors import UsageError  # noqa: E402
-from wiretool.pipeline import packets, rows  # noqa: E402
+from wiretool.pipeline import packets  # noqa: E402
+from wiretool.pipeline.flows import rows  # noqa: E402
 from wiretool.pipeline.spark.source import FilteringReader, reader_of, schema_of  # noqa: E402
 
 if TYPE_CHECKING:

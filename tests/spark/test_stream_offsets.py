@@ -12,8 +12,8 @@ needs_pyspark()
 
 
 from tests.helpers.stream_query import Query, appended  # noqa: E402
-from wiretool.capture.index import Joint, Place  # noqa: E402
-from wiretool.capture.seals import seal_of  # noqa: E402
+from wiretool.capture.index.build import Joint, Place  # noqa: E402
+from wiretool.capture.index.fingerprint import seal_of  # noqa: E402
 from wiretool.errors import CaptureError, UsageError  # noqa: E402
 from wiretool.pipeline.spark.stream_offsets import Offset, Reached, found_again, offset_of  # noqa: E402
 

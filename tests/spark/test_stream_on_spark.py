@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.bulk.made import files_of, packets_made
+from tests.dissect.columns.made import files_of, packets_made
 from tests.pipeline.test_stream import Streamed, check
 from tests.spark.test_engine import TALKS
 from wiretool.errors import CaptureError

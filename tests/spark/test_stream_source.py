@@ -15,7 +15,7 @@ needs_pyspark()
 
 from pyspark.sql.streaming.datasource import ReadMaxBytes  # noqa: E402
 
-from tests.bulk.made import Spoken, packets_made  # noqa: E402
+from tests.dissect.columns.made import Spoken, packets_made  # noqa: E402
 from tests.helpers.stream_query import Query, Row, appended, numbers, of_batch, pieces, some_packets  # noqa: E402
 from wiretool.errors import CaptureError, UsageError  # noqa: E402
 from wiretool.pipeline.spark import stream_source  # noqa: E402

@@ -6,7 +6,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from wiretool.commands.options import tell
-from wiretool.commands.replay_wishes import headers_from
+from wiretool.commands.replay.options import headers_from
 from wiretool.errors import UsageError
 
 if TYPE_CHECKING:

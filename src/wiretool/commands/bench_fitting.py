@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from wiretool.commands.bench_wishes import Wishes, check_wishes
 from wiretool.commands.interrupts import stoppable
 from wiretool.commands.options import report_unread, sources_from, tell
-from wiretool.commands.slicing import up_to_damage
+from wiretool.commands.slice.run import up_to_damage
 
 if TYPE_CHECKING:
     from wiretool.errors import CaptureError
@@ -47,14 +47,14 @@ def recorded(wishes: Wishes) -> "tuple[Recorded, CaptureError | None]":
 
     Raises the errors of `decode` if nothing was read.
     """
-    from wiretool.bulk.read import read_batches
+    from wiretool.dissect.columns.read import read_batches
     from wiretool.ledger import Ledger
     from wiretool.load.recorded import Recorded
 
     assert wishes.from_capture is not None
     sources = sources_from([wishes.from_capture], tells_empty=False)
     found, book = Recorded(), Ledger()
-    with stoppable("wiretool.bulk.read"):
+    with stoppable("wiretool.dissect.columns.read"):
         damage = up_to_damage(sources, "fitting", lambda files: read_batches(files, ledger=book, notes=tell), found.add)
     if damage is not None:
         if not any(seen.appends for seen in found.seen.values()):

@@ -27,7 +27,7 @@ def to(
 ) -> None:
     """Control a server or tap that was started with --control ADDRESS."""
     from wiretool.net.addresses import address_from
-    from wiretool.net.control_client import ControlClient
+    from wiretool.net.serving.control_client import ControlClient
 
     ctx.obj = ControlClient(address_from(address.removeprefix("http://").rstrip("/"), option="ADDRESS"))
 

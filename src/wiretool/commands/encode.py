@@ -45,7 +45,7 @@ def encode(
     """
     from pathlib import Path
 
-    from wiretool.sessions.script import read_script
+    from wiretool.analysis.script import read_script
     from wiretool.sinks.frames import write_frames
     from wiretool.sinks.output import open_whole_output
 

@@ -124,8 +124,8 @@ def records_in(batches: "Iterable[Batch]") -> "Iterator[Record]":
 
 def strictly(batches: "Iterable[Batch]") -> "Generator[Batch]":
     """Batches up to the first problem, which is raised as `dissect.strictly` does, behind its record."""
-    from wiretool import dissect
     from wiretool.batches.rows import batch_of, records_of
+    from wiretool.dissect import dissector as dissect
 
     for batch in batches:
         if all(record.kind != "problem" for record in batch.records):

@@ -242,7 +242,7 @@ def check_any_captured(book: "Ledger", interface: str) -> None:
     counts, total = book.packets, book.total
     if total.payload_bytes or total.gap_bytes:
         return
-    from wiretool.capture.silent import without_payload
+    from wiretool.capture.tcp.silent_connections import without_payload
 
     silence = without_payload(len(book.connections), counts.tcp)
     why = silence if counts.tcp else counts.summarize() or "no packets"
@@ -251,7 +251,7 @@ def check_any_captured(book: "Ledger", interface: str) -> None:
 
 def check_any_read(book: "Ledger", captures: Sequence[Path]) -> None:
     """Raise Unmet where captures have no packets or no payload, NothingReadError where no packet was read."""
-    from wiretool.capture.packet_counts import READABLE
+    from wiretool.capture.files.packet_counts import READABLE
 
     names = ", ".join(dict.fromkeys("stdin" if str(path) == "-" else str(path) for path in captures))
     counts = book.packets
@@ -261,7 +261,7 @@ def check_any_read(book: "Ledger", captures: Sequence[Path]) -> None:
         raise NothingReadError(names, f"{counts.summarize()}; expected {READABLE}")
     total = book.total
     if captures and not total.payload_bytes and not total.gap_bytes:
-        from wiretool.capture.silent import count_connections, without_payload  # it loads NumPy
+        from wiretool.capture.tcp.silent_connections import count_connections, without_payload  # it loads NumPy
 
         count = len(book.connections) or count_connections([path for path in captures if path.is_file()])
         silence = without_payload(count, counts.tcp)
@@ -324,7 +324,7 @@ def _is_empty(source: Path | BinaryIO) -> bool:
 
     Of a file the packets are read up to the first.
     """
-    from wiretool.capture.files import read_packets
+    from wiretool.capture.files.reading import read_packets
 
     try:
         if not isinstance(source, Path):

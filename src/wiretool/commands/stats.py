@@ -27,7 +27,7 @@ from wiretool.commands.progress import counted, is_file, is_watched, shown
 from wiretool.errors import CaptureError
 
 if TYPE_CHECKING:
-    from wiretool.sessions.stats import Stats
+    from wiretool.analysis.stats import Stats
     from wiretool.sinks.output import Output
 
 
@@ -53,8 +53,8 @@ def stats(
 
     There is a table each of messages, connections, segments, streams and roads.
     """
+    from wiretool.analysis.stats import Stats
     from wiretool.ledger import Ledger
-    from wiretool.sessions.stats import Stats
     from wiretool.sinks.output import open_output
 
     form = format_ or format_from(output, StatsFormat)
@@ -66,7 +66,7 @@ def stats(
     check_workers(workers, is_bulk=is_bulk)
     numbers = Stats()
     with (
-        stoppable("wiretool.bulk.workers" if is_bulk else "wiretool.dissect"),
+        stoppable("wiretool.dissect.columns.workers" if is_bulk else "wiretool.dissect.dissector"),
         told_when_stopped(lambda: so_far(numbers)),
         open_output(output, inputs=captures or ()) as out,
         written_at_last(numbers, out, form),
@@ -101,7 +101,7 @@ def so_far(numbers: "Stats") -> str:
 
 def count_rows(numbers: "Stats", sources: Sequence[Path | BinaryIO], how: dict[str, Any]) -> None:
     """Count the records of captures one by one."""
-    from wiretool.dissect import read
+    from wiretool.dissect.dissector import read
 
     numbers.add_all(read(sources, **how))
 
@@ -110,8 +110,8 @@ def count_columns(
     numbers: "Stats", sources: Sequence[Path | BinaryIO], how: dict[str, Any], workers: int, *, may_wait: bool
 ) -> None:
     """Count the records of captures in batches; Ctrl-C stops as in `for_each`."""
-    from wiretool.bulk.workers import read_batches_by
-    from wiretool.sessions.stats_bulk import BatchCounter
+    from wiretool.analysis.stats_bulk import BatchCounter
+    from wiretool.dissect.columns.workers import read_batches_by
 
     counter = BatchCounter(numbers)
     with counted(sources) as (opened, files), closing(read_batches_by(workers, opened, **how)) as batches:

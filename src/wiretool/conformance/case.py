@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wiretool.codec.message import Side
-from wiretool.conformance.client_case import ClientCase
+from wiretool.conformance.clients.case import ClientCase
 from wiretool.conformance.levels import MUST as MUST
 from wiretool.conformance.levels import OBSERVED as OBSERVED
 from wiretool.conformance.levels import SHOULD as SHOULD
 from wiretool.conformance.levels import Level as Level
 from wiretool.conformance.levels import Verdict as Verdict
-from wiretool.conformance.rules import Rule
+from wiretool.conformance.recorded.rules import Rule
 from wiretool.conformance.values import Bindings, Value, described
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.registry import protocol_named

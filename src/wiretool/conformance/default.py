@@ -1,10 +1,10 @@
 """The conformance part of a protocol without cases of its own: rules that its declarations give."""
 
+from wiretool.codec.message import SIDES
 from wiretool.conformance.case import Conformance
 from wiretool.conformance.levels import MUST
-from wiretool.conformance.rules import Rule, decodable
+from wiretool.conformance.recorded.rules import Rule, decodable
 from wiretool.protocols.base.protocol import Protocol
-from wiretool.protocols.base.recognise import SIDES
 
 _REQUIREMENT = "Every message of the {} can be decoded, and comes when it may."
 

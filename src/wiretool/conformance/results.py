@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from wiretool.codec.message import Side
 from wiretool.conformance.case import Case
-from wiretool.conformance.client_case import ClientCase
+from wiretool.conformance.clients.case import ClientCase
 from wiretool.conformance.levels import Verdict
-from wiretool.conformance.observed import ObservedConnection
-from wiretool.conformance.rules import Rule
+from wiretool.conformance.recorded.observed import ObservedConnection
+from wiretool.conformance.recorded.rules import Rule
 
 #: Whatever has an id, a level, a requirement and a source.
 AnyCase = Case | ClientCase | Rule

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from wiretool.codec.jsonform import nearest
 from wiretool.errors import UsageError
+from wiretool.filter.names import spelt
 from wiretool.units import DURATION
-from wiretool.where.names import spelt
 
 #: How long a frame waits for the next one to overtake it, unless the rule says.
 REORDER_WITHIN_NS = 100_000_000

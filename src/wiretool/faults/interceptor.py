@@ -24,10 +24,10 @@ from wiretool.faults.line import Line
 from wiretool.faults.live import LiveWatch
 from wiretool.faults.rule import Rule
 from wiretool.faults.standing import Standing
+from wiretool.filter.history import History
 from wiretool.memory_budget import MemoryBudget
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.records import Record
-from wiretool.where.history import History
 
 
 class Interceptor:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from wiretool import limits
 from wiretool.codec.message import SIDES, Side, other_side
+from wiretool.dissect.connection import NOT_HELD
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Reorder
 from wiretool.faults.adapter import FaultAdapter
@@ -15,7 +16,6 @@ from wiretool.faults.remnants import Remnants
 from wiretool.faults.standing import Standing
 from wiretool.protocols.base.recognise import Chunk, describe_foreign
 from wiretool.records import Record
-from wiretool.watch import NOT_HELD
 
 #: What a frame takes that waits for others of its message, beside its bytes.
 _PART_BYTES = 256

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from wiretool.capture.items import Connection, Data, End, Item
+from wiretool.capture.tcp.stream_events import Connection, Data, End, Item
 from wiretool.codec.message import Side
+from wiretool.dissect.connection import Watch
 from wiretool.ledger import ConnectionAccount
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.records import Record
-from wiretool.watch import Watch
 
 #: Addresses are given as text; a capture would have them in bytes.
 _NO_ADDRESS = bytes(6)

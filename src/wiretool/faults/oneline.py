@@ -26,7 +26,7 @@ from wiretool.faults.actions import (
     how_from,
 )
 from wiretool.faults.words import Words
-from wiretool.where.tokens import wrong
+from wiretool.filter.tokens import wrong
 
 
 def action_of(text: str, at: int) -> Action:

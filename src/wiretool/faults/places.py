@@ -4,13 +4,13 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from wiretool.codec.flatbuffers import BytesSlot, Scalar, ScalarsSlot, TableSlot, TablesSlot, UnionSlot
+from wiretool.codec.flatbuffers.declaration import BytesSlot, Scalar, ScalarsSlot, TableSlot, TablesSlot, UnionSlot
 from wiretool.codec.json_types import JsonInt, JsonList, JsonMap, JsonValue
 from wiretool.codec.jsonform import nearest
 from wiretool.codec.message import Message, Named, Role, fields_of
 from wiretool.codec.types import Int, ListOf, Uuid, WireType
 from wiretool.errors import EncodeError
-from wiretool.where.names import DEPTH_MAX, spelt
+from wiretool.filter.names import DEPTH_MAX, spelt
 
 Step = str | int
 #: Steps to a place; None stands for every element of a list, or every member of an object.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from wiretool.codec.message import Side
-from wiretool.where.syntax import AnyOf, Comparison, Constant, Every, Node, Not, Operand, Path
+from wiretool.filter.syntax import AnyOf, Comparison, Constant, Every, Node, Not, Operand, Path
 
 #: A name that no message has: stands for those nobody has declared.
 UNDECLARED = ""

@@ -26,12 +26,12 @@ from wiretool.faults.actions import (
 )
 from wiretool.faults.adapter import FaultAdapter, Kind, fault_adapter_of
 from wiretool.faults.reach import UNDECLARED, known_of, may_hold
+from wiretool.filter.fields import names_for
+from wiretool.filter.history import History
+from wiretool.filter.judge import Judge, judge_of
+from wiretool.filter.names import Names
+from wiretool.filter.syntax import Node, parse
 from wiretool.protocols.base.protocol import Protocol
-from wiretool.where.fields import names_for
-from wiretool.where.history import History
-from wiretool.where.judge import Judge, judge_of
-from wiretool.where.names import Names
-from wiretool.where.syntax import Node, parse
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from wiretool.faults.rule import Rule as Rule
 from wiretool.faults.rule import When, make_rule
 from wiretool.faults.tables import KeyedError, parts_of_table
 from wiretool.faults.words import Parts, parts_of
+from wiretool.filter.tokens import wrong
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.registry import protocol_named
-from wiretool.where.tokens import wrong
 
 _RULE_LINE = re.compile(r"[ \t]*\[\[[ \t]*rule[ \t]*\]\]")
 _DECIMAL = re.compile(r"\d+(?:\.\d+)?(?:[eE]-?\d{1,3})?", re.ASCII)

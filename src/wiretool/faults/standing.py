@@ -4,8 +4,8 @@ import random
 from collections.abc import Callable
 
 from wiretool.faults.rule import Rule
+from wiretool.filter.history import History
 from wiretool.records import Record
-from wiretool.where.history import History
 
 
 class Standing:

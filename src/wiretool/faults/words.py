@@ -7,8 +7,8 @@ from typing import Any
 
 from wiretool.errors import UsageError
 from wiretool.faults.actions import duration_ns
+from wiretool.filter.tokens import NUMBER_CHARACTERS_MAX, steps_of, unescaped, wrong
 from wiretool.units import DURATION
-from wiretool.where.tokens import NUMBER_CHARACTERS_MAX, steps_of, unescaped, wrong
 
 #: What a condition is made of, as far as its end has to be found: texts, which may hold anything, and the rest.
 _PART = re.compile(

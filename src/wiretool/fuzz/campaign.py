@@ -12,18 +12,18 @@ from wiretool.conformance.case import Case
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.results import CaseResult
 from wiretool.errors import PeerError
-from wiretool.fuzz.case_buckets import bucket_by_id, case_bucket
+from wiretool.fuzz.findings.case_buckets import bucket_by_id, case_bucket
 from wiretool.fuzz.garbage import long_lived_frozen
 from wiretool.fuzz.mutations.base import Mutation, MutationContext
 from wiretool.fuzz.mutations.order import SameObjects
 from wiretool.fuzz.novelty import Novelty
 from wiretool.fuzz.oracles import DIED, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion, first_of, kind_of
 from wiretool.fuzz.pairs import Pairs
-from wiretool.fuzz.seed_places import SeedPlaces
-from wiretool.fuzz.sequence import FuzzSequence, Sending
-from wiretool.fuzz.sequence_run import Outcome
+from wiretool.fuzz.seeds.places import SeedPlaces
+from wiretool.fuzz.sequences.run import Outcome
+from wiretool.fuzz.sequences.sequence import FuzzSequence, Sending
 from wiretool.fuzz.sweep import Sweep
-from wiretool.fuzz.target import Target
+from wiretool.fuzz.targets.base import Target
 
 #: Sequences that are run before another subset of mutations is drawn, and the share of mutations in a subset.
 SWARM_RUNS, SWARM_SHARE = 64, 0.4

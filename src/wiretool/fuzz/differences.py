@@ -7,8 +7,8 @@ may differ and still be correct: this oracle is off by default, and graded lower
 from collections.abc import Mapping
 
 from wiretool.fuzz.oracles import DIFFERS, Bucket, Suspicion, message_at, region_at_step
-from wiretool.fuzz.sequence_run import Exchanged, Outcome
-from wiretool.fuzz.target import Target
+from wiretool.fuzz.sequences.run import Exchanged, Outcome
+from wiretool.fuzz.targets.base import Target
 from wiretool.protocols.base.exchanges import Exchanges
 
 NO_REPLY, CLOSED = "no reply", "the end of the connection"

@@ -1,7 +1,7 @@
 """Feedback without instrumentation: combinations of phase, message, mutated field and reply."""
 
 from wiretool.fuzz.oracles import message_at, region_at_step
-from wiretool.fuzz.sequence_run import Outcome
+from wiretool.fuzz.sequences.run import Outcome
 from wiretool.protocols.base.exchanges import Exchanges
 from wiretool.records import Record
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from wiretool.fuzz.memory_target import STALL_S, MockStalls
-from wiretool.fuzz.sequence import FuzzSequence, Sending
-from wiretool.fuzz.sequence_run import Exchanged, Outcome
+from wiretool.fuzz.sequences.run import Exchanged, Outcome
+from wiretool.fuzz.sequences.sequence import FuzzSequence, Sending
+from wiretool.fuzz.targets.memory import STALL_S, MockStalls
 
 #: Names of oracles, as reports use them.
 DIED, SILENT, UNDECODABLE, WRONG_ANSWER, SLOW = "died", "silent", "undecodable", "wrong-answer", "slow"

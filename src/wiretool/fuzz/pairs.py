@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from wiretool.fuzz.mutations.base import MutationContext
 from wiretool.fuzz.mutations.order import SameObjects, joined, on, relabelled
-from wiretool.fuzz.seed_places import Place, SeedPlaces
-from wiretool.fuzz.sequence import Change, Finish, FuzzSequence, Reset, Sending, Step
+from wiretool.fuzz.seeds.places import Place, SeedPlaces
+from wiretool.fuzz.sequences.sequence import Change, Finish, FuzzSequence, Reset, Sending, Step
 
 #: Messages of a sequence that is made of two.
 MESSAGES_MAX = 24

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from wiretool.codec.message import Message, Side
-from wiretool.fuzz.call_streams import CallStreams
 from wiretool.fuzz.mutations.base import Mutation
+from wiretool.fuzz.sequences.call_streams import CallStreams
 from wiretool.protocols.base.registry import protocol_named
 
 _Phase = TypeVar("_Phase", bound=str)

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
+from wiretool.conformance.active.mock_run import mock_of
 from wiretool.conformance.case import Case, Conformance, Connect, Expect, Wait
 from wiretool.conformance.levels import Verdict
-from wiretool.conformance.mock_run import mock_of
 from wiretool.conformance.registry import conformance_of
 from wiretool.conformance.results import CaseResult
 from wiretool.errors import OtherProtocol, PeerError

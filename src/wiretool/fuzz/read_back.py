@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from wiretool.codec.message import Message
 from wiretool.consistency.model import Anomaly, Consistency, Question, ReadTalk
 from wiretool.errors import EncodeError
-from wiretool.fuzz.connection import FuzzConnection, Received
-from wiretool.net import caller
+from wiretool.fuzz.targets.connection import FuzzConnection, Received
+from wiretool.net.calling import caller
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.records import Record
 

@@ -8,29 +8,29 @@ from itertools import count
 from pathlib import Path
 
 from wiretool.capture.packets import Packet
+from wiretool.conformance.active.mock_run import mock_of
 from wiretool.conformance.case import Case, Conformance
-from wiretool.conformance.mock_run import mock_of
-from wiretool.conformance.mutants import Mutant
+from wiretool.conformance.mutation.mutants import Mutant
 from wiretool.conformance.registry import conformance_of
 from wiretool.errors import CaptureError, InputError
 from wiretool.faults.adapter import fault_adapter_of
-from wiretool.fuzz.branches import BranchCoverage, BranchNovelty, CoveredTarget, has_monitoring
 from wiretool.fuzz.campaign import Campaign, Counts, Limits
-from wiretool.fuzz.case_seeds import case_sequences
 from wiretool.fuzz.differences import AnswerComparison
-from wiretool.fuzz.findings import Finding
-from wiretool.fuzz.investigation import SHRINK_TRIES, Confirmed, Investigation
+from wiretool.fuzz.findings.finding import Finding
+from wiretool.fuzz.findings.investigation import SHRINK_TRIES, Confirmed, Investigation
 from wiretool.fuzz.mutations import MUTATIONS
 from wiretool.fuzz.mutations.base import Mutation, MutationContext
 from wiretool.fuzz.novelty import Novelty
 from wiretool.fuzz.oracles import Bucket, Oracles, Suspicion
 from wiretool.fuzz.part import fuzz_part_of
-from wiretool.fuzz.rewriting import Rewriter
-from wiretool.fuzz.seeds import capture_sequences, damage_words, distinct
-from wiretool.fuzz.sequence import CAPTURE_SETUP, FuzzSequence
-from wiretool.fuzz.table_seeds import table_sequences
-from wiretool.fuzz.target import InMemoryTarget, Target
-from wiretool.fuzz.vector_seeds import Vector, vector_sequences
+from wiretool.fuzz.seeds.captures import capture_sequences, damage_words, distinct
+from wiretool.fuzz.seeds.cases import case_sequences
+from wiretool.fuzz.seeds.tables import table_sequences
+from wiretool.fuzz.seeds.vectors import Vector, vector_sequences
+from wiretool.fuzz.sequences.rewriting import Rewriter
+from wiretool.fuzz.sequences.sequence import CAPTURE_SETUP, FuzzSequence
+from wiretool.fuzz.targets.base import InMemoryTarget, Target
+from wiretool.fuzz.targets.branches import BranchCoverage, BranchNovelty, CoveredTarget, has_monitoring
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.replay.adapters import manners
 from wiretool.replay.recording import recording_of

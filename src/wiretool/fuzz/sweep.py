@@ -15,8 +15,8 @@ from wiretool.errors import EncodeError
 from wiretool.fuzz.mutations.base import MutationContext, region_of
 from wiretool.fuzz.mutations.fields import leaves_of, odd_values
 from wiretool.fuzz.mutations.numbers import boundaries, is_little, is_number
-from wiretool.fuzz.seed_places import Place, SeedPlaces
-from wiretool.fuzz.sequence import Change, Edit, FuzzSequence, SetField, Splice
+from wiretool.fuzz.seeds.places import Place, SeedPlaces
+from wiretool.fuzz.sequences.sequence import Change, Edit, FuzzSequence, SetField, Splice
 
 NUMBER, FIELD = "number/boundary", "field/value"
 #: Phases in which a field is swept.

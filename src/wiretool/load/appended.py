@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wiretool.analysis.subjects_bulk import labels_of
 from wiretool.batches.batch import FrameRun
 from wiretool.batches.rows import values_of
 from wiretool.codec.columns import Column, Lists, Made, Numbers, Spans, Sparse, Struct
 from wiretool.load.stored_formats import DIALECTS
 from wiretool.protocols.base.columns import Group
 from wiretool.records import Record
-from wiretool.sessions.subjects_bulk import labels_of
 
 #: What stands for a writer in an append, where frames add up to one.
 _WRITER = {"pravega": "writer_id", "pravega-draft": "connection_id"}

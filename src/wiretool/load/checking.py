@@ -7,7 +7,7 @@ whatever looks odd there goes event by event, the way that is here, which is the
 from collections.abc import Mapping
 
 from wiretool import limits
-from wiretool.codec.marks import MARK_BYTES
+from wiretool.codec.event_trailer import MARK_BYTES
 from wiretool.load.checking_rows import NUMBER_MAX, ROWS_MIN, Rows, RowsReader
 from wiretool.load.events import Filler, Head, tag_of
 from wiretool.load.findings import Finding, Findings, Kind, Outcome

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wiretool.codec.columns import gathered
-from wiretool.codec.marks import MARK_BYTES, digests_of, read_marks, unmarked_digest
+from wiretool.codec.event_trailer import MARK_BYTES, digests_of, read_marks, unmarked_digest
 from wiretool.load.events import Filler, Head
 
 #: Events that are worth the trouble, and bytes that are looked at together.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
 
-from wiretool.codec.marks import MARK_BYTES, digest_from, mark_of, rows_stamper
+from wiretool.codec.event_trailer import MARK_BYTES, digest_from, mark_of, rows_stamper
 
 _BLOCK_BYTES = 64 * 1024
 #: Digests of bodies that are remembered, one a size; sizes past that are computed each time.

@@ -9,7 +9,7 @@ from math import gcd
 from typing import Any
 
 from wiretool import limits
-from wiretool.codec.marks import MARK_BYTES
+from wiretool.codec.event_trailer import MARK_BYTES
 from wiretool.errors import CaptureError, UsageError
 from wiretool.load.flights import Tally
 from wiretool.load.planning import EVENT_SIZE, HEAD_BYTES, PROTOCOLS, READ_ONLY, UNSHARED, Load

@@ -4,7 +4,7 @@ from collections import Counter, deque
 from typing import TypeVar
 
 from wiretool import limits
-from wiretool.sessions.replies import Asked
+from wiretool.analysis.replies import Asked
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Iterable, Mapping
 
-from wiretool.codec.marks import DIGEST_BYTES, MARK_BYTES, Mark, digest_from, mark_of, read_mark
+from wiretool.codec.event_trailer import DIGEST_BYTES, MARK_BYTES, Mark, digest_from, mark_of, read_mark
 from wiretool.load.events import Filler
 from wiretool.load.findings import Finding, Findings, Kind
 from wiretool.load.order import Arrived, Order

@@ -22,7 +22,7 @@ class Framed(Protocol):
 
     @staticmethod
     def extent(data: bytes, at: int, end: int) -> int:
-        """Bytes of the frame that begins there (codec/frame_buffer.py)."""
+        """Bytes of the frame that begins there (codec/frames/buffer.py)."""
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import msgspec
 
 from wiretool import limits
+from wiretool.codec.event_trailer import MARK_BYTES
 from wiretool.codec.jsonform import nearest
-from wiretool.codec.marks import MARK_BYTES
 from wiretool.errors import UsageError
 from wiretool.load.plan import Plan
 from wiretool.load.schedule import duration_from, rate_from

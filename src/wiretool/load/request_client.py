@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import ClassVar, TypeVar
 
-from wiretool.codec.frame_buffer import Inbox
+from wiretool.codec.frames.buffer import Inbox
 from wiretool.codec.message import Message
 from wiretool.errors import DecodeError
 from wiretool.load.link import Failed, Link
@@ -54,7 +54,7 @@ class Talk(ABC):
     @staticmethod
     @abstractmethod
     def extent(data: bytes, at: int, end: int) -> int:
-        """Bytes of the frame of the server that begins there (codec/frame_buffer.py)."""
+        """Bytes of the frame of the server that begins there (codec/frames/buffer.py)."""
 
     @staticmethod
     @abstractmethod

@@ -8,7 +8,7 @@ from itertools import accumulate
 from random import Random
 
 from wiretool import limits
-from wiretool.codec.marks import MARK_BYTES
+from wiretool.codec.event_trailer import MARK_BYTES
 from wiretool.errors import UsageError
 from wiretool.units import SIZE
 

@@ -1,10 +1,10 @@
 """Gold tables: what the tables of a pipeline come to, each a view of the schema `gold` over them.
 
 All but `storms` and `silences` can be added up over several folders of tables; so can `latency`, whose buckets are
-those of sessions/latency.py: quantiles come of sums of counts, and are the same as of all times at once.
+those of analysis/latency.py: quantiles come of sums of counts, and are the same as of all times at once.
 """
 
-from wiretool.sessions.latency import PRECISION
+from wiretool.analysis.latency import PRECISION
 
 MINUTE_NS = 60 * 10**9
 #: A storm: so many connections of one client's host to one server, or more, each begun within this time of the one so

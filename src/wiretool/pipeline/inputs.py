@@ -9,14 +9,14 @@ from pathlib import Path
 from stat import S_ISREG
 
 from wiretool import limits
-from wiretool.capture.files import check_to_seek, opened
-from wiretool.capture.fragments import Fragments
-from wiretool.capture.index import NO_TIME, FileIndex, Joint, index_of
-from wiretool.capture.merging import read_packet_tables
-from wiretool.capture.packet_counts import PacketCounts
-from wiretool.capture.segments import segments_of
-from wiretool.capture.silent import note_connections
-from wiretool.capture.source import open_source
+from wiretool.capture.columns.segments import segments_of
+from wiretool.capture.files.packet_counts import PacketCounts
+from wiretool.capture.files.reading import check_to_seek, opened
+from wiretool.capture.files.source import open_source
+from wiretool.capture.files.tables_of_files import read_packet_tables
+from wiretool.capture.index.build import NO_TIME, FileIndex, Joint, index_of
+from wiretool.capture.tcp.fragments import Fragments
+from wiretool.capture.tcp.silent_connections import note_connections
 from wiretool.errors import CaptureError, UsageError
 from wiretool.pipeline.layout import MANIFEST, Input
 from wiretool.pipeline.staging import is_ours

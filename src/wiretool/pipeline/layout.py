@@ -23,7 +23,7 @@ import pyarrow as pa
 from wiretool import __version__
 from wiretool.errors import CaptureError, UsageError, why_unreadable
 from wiretool.expectations import json_problem
-from wiretool.pipeline import over
+from wiretool.pipeline.flows import connections_table as over
 from wiretool.pipeline.private import paths_outside
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.sinks.arrow import events, exchanges, frames

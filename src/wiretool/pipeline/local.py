@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from wiretool.bulk.apart import apart, may_run_apart
-from wiretool.capture.index import read_range
-from wiretool.capture.packet_counts import PacketCounts
+from wiretool.capture.files.packet_counts import PacketCounts
+from wiretool.capture.index.build import read_range
+from wiretool.dissect.columns.apart import apart, may_run_apart
+from wiretool.pipeline.flows.rows import rows_of
+from wiretool.pipeline.flows.task import Done, Files, manifest_of, read_part
 from wiretool.pipeline.inputs import Capture, captures_in, indexed, unpacked
 from wiretool.pipeline.job import Job, Step
 from wiretool.pipeline.layout import Manifest, write_manifest
-from wiretool.pipeline.part import Done, Files, manifest_of, read_part
-from wiretool.pipeline.rows import rows_of
 from wiretool.pipeline.shuffle import Shuffle
 from wiretool.pipeline.staging import staged
 

@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from wiretool.capture.heads import NONE, Heads, heads_of
-from wiretool.capture.tables import PacketTable
+from wiretool.capture.columns.header_columns import NONE, Heads, heads_of
+from wiretool.capture.files.tables import PacketTable
 from wiretool.codec.columns import Flags, Integers
 from wiretool.sinks.arrow.arrays import choices_of, spans_of
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from wiretool.codec.columns import Integers
-from wiretool.pipeline.rows import ORDER, SCHEMA
+from wiretool.pipeline.flows.rows import ORDER, SCHEMA
 from wiretool.sinks.arrow.files import refused
 
 #: Bytes of rows that wait in memory before they are written out.

@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wiretool.analysis.exchanges import Open
 from wiretool.batches.batch import Batch
-from wiretool.pipeline import layout, over
-from wiretool.pipeline.flows import FlowBatch
-from wiretool.sessions.exchanges import Open
+from wiretool.pipeline import layout
+from wiretool.pipeline.flows import connections_table as over
+from wiretool.pipeline.flows.reading import FlowBatch
 from wiretool.sinks.arrow.arrays import coded_of
 from wiretool.sinks.arrow.events import Block, EventTables
 from wiretool.sinks.arrow.exchanges import ExchangeTables

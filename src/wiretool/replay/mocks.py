@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from wiretool.analysis.dialogues import Recording
 from wiretool.replay.adapter import ReplayAdapter
 from wiretool.server.mock import Mock
 from wiretool.server.options import MockOptions
 from wiretool.server.part import mock_for
-from wiretool.sessions.dialogues import Recording
 
 
 def mocks_for(

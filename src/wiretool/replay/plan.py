@@ -4,14 +4,14 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from wiretool.analysis.dialogues import Recording
 from wiretool.codec.message import Issued, Message, Position
+from wiretool.filter.names import spelt
 from wiretool.records import Record
 from wiretool.replay.adapter import ReplayAdapter, Steps, Talk
+from wiretool.replay.playing.id_map import Values
 from wiretool.replay.script import Hear, Open, Say, Script
-from wiretool.replay.values import Values
-from wiretool.sessions.dialogues import Recording
 from wiretool.sinks.text.values import pairs_of
-from wiretool.where.names import spelt
 
 #: Messages of a talk that are listed at most: servers that are not there answer nothing, and some talks go on.
 TALK_MESSAGES_MAX = 10_000

@@ -3,17 +3,17 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
-from wiretool.capture.items import Connection, Data, End, Item
-from wiretool.capture.layers import read_segments
-from wiretool.capture.origins import Origins
+from wiretool.analysis.dialogues import Dialogue, Ended, Event, How, Opened, Recording, Told
 from wiretool.capture.packets import Packet
+from wiretool.capture.tcp.origins import Origins
+from wiretool.capture.tcp.segments_of_packets import read_segments
+from wiretool.capture.tcp.stream_events import Connection, Data, End, Item
 from wiretool.codec.message import Side
-from wiretool.dissect import Dissector
+from wiretool.dissect.connection import Watch
+from wiretool.dissect.dissector import Dissector
 from wiretool.errors import CaptureError
 from wiretool.ledger import Ledger
 from wiretool.records import Record
-from wiretool.sessions.dialogues import Dialogue, Ended, Event, How, Opened, Recording, Told
-from wiretool.watch import Watch
 
 
 def recording_of(

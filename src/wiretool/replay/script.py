@@ -4,9 +4,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from wiretool.analysis.dialogues import Dialogue, Ended, Event, How, Opened, Recording, Told
 from wiretool.records import Record
 from wiretool.replay.adapter import ReplayAdapter
-from wiretool.sessions.dialogues import Dialogue, Ended, Event, How, Opened, Recording, Told
 
 
 class Open(NamedTuple):

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from wiretool.analysis.script import Sent
 from wiretool.errors import UsageError
-from wiretool.sessions.script import Sent
 from wiretool.sinks.output import Output
 from wiretool.sinks.pcap import FILE_HEADER, Conversations
 

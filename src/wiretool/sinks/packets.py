@@ -4,7 +4,7 @@ from itertools import chain
 
 import numpy as np
 
-from wiretool.capture.tables import PacketTable
+from wiretool.capture.files.tables import PacketTable
 from wiretool.codec.columns import Integers
 from wiretool.errors import UsageError
 from wiretool.sinks.output import Output

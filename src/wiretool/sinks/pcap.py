@@ -5,9 +5,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, ip_address
 
+from wiretool.analysis.script import Sent
 from wiretool.codec.message import SIDES, Side
 from wiretool.errors import UsageError
-from wiretool.sessions.script import Sent
 from wiretool.sinks.tcp import Flow
 
 #: pcap: nanoseconds, version 2.4, snap length 262,144, Ethernet; all big-endian.

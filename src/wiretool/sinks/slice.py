@@ -8,15 +8,15 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from wiretool.batches.batch import Batch, Ends, FrameRun
-from wiretool.capture.bulk_streams import BulkStreams, Fed
-from wiretool.capture.fragments import Fragment, Fragments
-from wiretool.capture.layers import segment_of
-from wiretool.capture.lent_streams import LentStreams
-from wiretool.capture.merging import read_packet_tables
-from wiretool.capture.packet_counts import PacketCounts
-from wiretool.capture.recent import RecentRuns
-from wiretool.capture.segments import SegmentTable, read_segment_tables
-from wiretool.capture.tables import PacketTable
+from wiretool.capture.columns.segments import SegmentTable, read_segment_tables
+from wiretool.capture.columns.streams import BulkStreams, Fed
+from wiretool.capture.files.packet_counts import PacketCounts
+from wiretool.capture.files.tables import PacketTable
+from wiretool.capture.files.tables_of_files import read_packet_tables
+from wiretool.capture.tcp.fragments import Fragment, Fragments
+from wiretool.capture.tcp.lent_streams import LentStreams
+from wiretool.capture.tcp.retransmit_history import RecentRuns
+from wiretool.capture.tcp.segments_of_packets import segment_of
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.message import Side
 from wiretool.errors import CaptureError

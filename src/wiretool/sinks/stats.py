@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from json import JSONEncoder
 from typing import Any
 
-from wiretool.sessions.stats import Stats
+from wiretool.analysis.stats import Stats
 from wiretool.sinks.choose import is_coloured, width_of
 from wiretool.sinks.output import Output
 

@@ -8,7 +8,7 @@ from typing import Any
 from tests.bench.census.allowed import Change, is_allowed
 from tests.bench.census.lie import CONSTANT, TIES, Lie, Steps, pattern_of, same, values_in
 from tests.bench.census.play import Played, Reply
-from wiretool.replay.outcomes import Outcome
+from wiretool.replay.judging.outcomes import Outcome
 
 #: Failures that are sent in place of a good reply, by protocol.
 _FAILURES: Mapping[str, Sequence[str]] = {

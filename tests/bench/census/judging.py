@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from tests.bench.census.lie import Lie
 from tests.bench.census.play import Played, play
 from tests.bench.census.telling import teller
+from wiretool.analysis.dialogues import Recording
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.replay.adapter import ReplayAdapter
 from wiretool.replay.adapters import manners
+from wiretool.replay.compare_servers import grid, key_of
 from wiretool.replay.diff.comparing import compare
-from wiretool.replay.grid import grid, key_of
-from wiretool.replay.outcomes import Outcome
-from wiretool.sessions.dialogues import Recording
+from wiretool.replay.judging.outcomes import Outcome
 
 WAYS = ("replay", "against", "diff")
 #: The honest server and the lying one do not make up the same values.

@@ -7,24 +7,24 @@ from io import BytesIO
 from typing import Any
 
 from tests.replay.rewriting import RewritingStage
-from wiretool.capture.files import read_packets
+from wiretool.analysis.dialogues import Recording
+from wiretool.capture.files.reading import read_packets
 from wiretool.errors import EncodeError
 from wiretool.faults.adapter import FaultAdapter, Form
-from wiretool.net.caller import Abort, Act, Dial, Finish, Send
+from wiretool.net.calling.caller import Abort, Act, Dial, Finish, Send
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.pravega_controller.calls import CALLS
 from wiretool.records import Record
 from wiretool.replay.adapters import manners
-from wiretool.replay.line import Line
+from wiretool.replay.judging.outcomes import Outcome
 from wiretool.replay.mocks import mocks_for
-from wiretool.replay.outcomes import Outcome
-from wiretool.replay.player import Player
+from wiretool.replay.playing.connection import Line
+from wiretool.replay.playing.player import Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import script_of
 from wiretool.server.mock import Action, Close, Mock
 from wiretool.server.mock import Send as MockSend
 from wiretool.server.options import MockOptions
-from wiretool.sessions.dialogues import Recording
 from wiretool.sinks.output import Output
 from wiretool.sinks.pcapng import Recording as Pcapng
 

@@ -4,9 +4,9 @@ import random
 from pathlib import Path
 from typing import NamedTuple
 
-from wiretool.capture.files import read_packets
+from wiretool.analysis.dialogues import Recording
+from wiretool.capture.files.reading import read_packets
 from wiretool.replay.recording import recording_of
-from wiretool.sessions.dialogues import Recording
 
 #: Which part of a connection's requests the lost one is in, and how many requests such a connection has.
 _FROM, _REQUESTS_MIN = 0.7, 6

@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from wiretool.codec.flatbuffers import (
+from wiretool.codec.flatbuffers.declaration import (
     BytesSlot,
     Scalar,
     ScalarsSlot,

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from wiretool.capture.files import read_packets
-from wiretool.conformance.client_case import ClientCase
-from wiretool.conformance.client_run import ClientOptions, run_client_cases
+from wiretool.analysis.dialogues import Recording
+from wiretool.capture.files.reading import read_packets
+from wiretool.conformance.clients.case import ClientCase
+from wiretool.conformance.clients.run import ClientOptions, run_client_cases
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.results import RunResult
 from wiretool.protocols.sbp.conformance import CONFORMANCE
 from wiretool.replay.recording import recording_of
-from wiretool.sessions.dialogues import Recording
 
 CLIENT = Path(__file__).with_name("sbp_client.py")
 #: The cases that a fault of the client fails.

@@ -2,7 +2,7 @@
 
 from tests.conformance.plugin import NAME
 from wiretool.conformance.case import MUST, Conformance, case, expect, send
-from wiretool.conformance.rules import decodable, rule_maker
+from wiretool.conformance.recorded.rules import decodable, rule_maker
 
 _rule = rule_maker(NAME, "plugin.md")
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from wiretool.conformance.mutants import Apply, Mutant, Patcher, mutant_named
+from wiretool.conformance.mutation.mutants import Apply, Mutant, Patcher, mutant_named
 from wiretool.conformance.registry import conformance_of
 
 #: Bytes of a buffer that some defects keep.

@@ -6,7 +6,7 @@ from typing import Any
 from h2.events import Event, RequestReceived, StreamEnded, StreamReset
 
 from tests.fuzz.planted.defects import BUFFER_BYTES, Defects, hang, leak_buffers, run_before, state_of
-from wiretool.conformance.mutants import Patcher
+from wiretool.conformance.mutation.mutants import Patcher
 from wiretool.protocols.pravega_controller.server import link
 from wiretool.protocols.pravega_controller.server.codes import CallFailed, Code
 from wiretool.protocols.pravega_controller.server.grpc_messages import failure_headers

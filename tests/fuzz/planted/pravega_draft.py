@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.fuzz.planted.defects import Defects, hang, leak_buffers, run_before, state_of
-from wiretool.conformance.mutants import Patcher
+from wiretool.conformance.mutation.mutants import Patcher
 from wiretool.protocols.pravega_draft.conformance.mutants.patches import rehandle
 from wiretool.protocols.pravega_draft.messages import KeepAlive, Padding, SegmentRead
 from wiretool.protocols.pravega_draft.server import reads

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.fuzz.planted.defects import Defects, hang, leak_buffers, run_before, state_of
-from wiretool.conformance.mutants import Patcher
+from wiretool.conformance.mutation.mutants import Patcher
 from wiretool.protocols.sbp.framing import FIXED_BYTES, HEADER_LENGTH_AT
 from wiretool.protocols.sbp.messages import APPEND, GOAWAY
 from wiretool.protocols.sbp.server import link

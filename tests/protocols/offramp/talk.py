@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from wiretool.codec.framing import Piece, Splitter
+from wiretool.codec.frames.splitter import Piece, Splitter
 from wiretool.codec.json_types import (
     JsonBool,
     JsonInt,

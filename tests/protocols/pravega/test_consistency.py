@@ -9,7 +9,7 @@ import pytest
 
 from tests.consistency.world import Client, World, model_of_records, names
 from wiretool.codec.message import Message
-from wiretool.dissect import read
+from wiretool.dissect.dissector import read
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.pravega.appends import event_frame
 from wiretool.protocols.pravega.failures import NoSuchSegment

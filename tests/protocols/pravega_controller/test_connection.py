@@ -27,7 +27,7 @@ from tests.protocols.pravega_controller.talk import (
     read_all,
     request,
 )
-from wiretool.codec.framing import Splitter
+from wiretool.codec.frames.splitter import Splitter
 from wiretool.codec.message import Side
 from wiretool.protocols.pravega_controller.connection import Connection
 from wiretool.protocols.pravega_controller.headers import path_of

@@ -9,7 +9,7 @@ from wiretool.batches.rows import values_of
 from wiretool.codec.columns import Flags
 from wiretool.codec.message import Side
 from wiretool.protocols.base.columns import NO_REPLY, Frames
-from wiretool.protocols.sbp.bulk import SbpColumns
+from wiretool.protocols.sbp.columns.conversation import SbpColumns
 from wiretool.protocols.sbp.session import SbpConversation
 
 Said = Sequence[tuple[Side, bytes]]

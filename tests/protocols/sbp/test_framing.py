@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.helpers.tables import mutated, tables
 from wiretool import limits
 from wiretool.codec import reference
-from wiretool.codec.flatbuffers import Table
-from wiretool.codec.flatbuffers_writer import encode_root
+from wiretool.codec.flatbuffers.declaration import Table
+from wiretool.codec.flatbuffers.writer import encode_root
 from wiretool.codec.message import Side
 from wiretool.errors import DecodeError, EncodeError, OverLimit
 from wiretool.protocols.sbp import PROTOCOL

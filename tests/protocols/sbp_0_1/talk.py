@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.protocols.sbp.talk import Said
 from wiretool.codec import reference
-from wiretool.codec.flatbuffers import Table
+from wiretool.codec.flatbuffers.declaration import Table
 from wiretool.codec.message import Side
 from wiretool.protocols.sbp.framing import encode_frame
 from wiretool.protocols.sbp.messages import APPEND, FETCH, SbpFrame, Schema

@@ -11,9 +11,9 @@ from tests.helpers.records import a_record
 from tests.protocols.sbp_0_1.talk import append, batch, fetch, fetched
 from tests.sinks.arrow.test_tables import gathered, in_chunks
 from wiretool.batches.rows import batch_of
-from wiretool.bulk.read import read_batches
 from wiretool.codec.message import Side
-from wiretool.dissect import Source, read
+from wiretool.dissect.columns.read import read_batches
+from wiretool.dissect.dissector import Source, read
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.sbp.messages import Schema
 from wiretool.protocols.sbp_0_1.messages import S1, S2

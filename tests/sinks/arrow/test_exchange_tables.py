@@ -5,11 +5,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.bulk.engines import table_packets
+from tests.dissect.columns.engines import table_packets
 from tests.helpers.records import START_NS, a_record, an_other
 from wiretool.batches.rows import batch_of
-from wiretool.bulk.read import read_batches
-from wiretool.dissect import read
+from wiretool.dissect.columns.read import read_batches
+from wiretool.dissect.dissector import read
 from wiretool.protocols.pravega.messages import Hello
 from wiretool.sinks.arrow.exchanges import SCHEMA, ExchangeTables
 from wiretool.sinks.arrow.frames import readers

@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 from tests.helpers.records import START_NS, a_gap, a_problem, a_record
 from wiretool.batches.batch import Batch, Ends, FrameRun
 from wiretool.batches.rows import records_of
-from wiretool.bulk.read import read_batches
 from wiretool.codec.columns import Choice, Column, Lists, Made, Numbers, Objects, Spans, Sparse, Struct, Uuids
 from wiretool.codec.message import Message, message
 from wiretool.codec.nested import Nested
 from wiretool.codec.types import I32, I64, Bytes32, Flag, ListOf, Rest, Text, UuidText
+from wiretool.dissect.columns.read import read_batches
 from wiretool.errors import UsageError
+from wiretool.filter import History, Names, Selection, names_for
+from wiretool.filter.names import Kind, record_names
 from wiretool.protocols.base.columns import NO_REPLY, Events, Frames, Group
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.sinks.arrow.filter import BatchFilter
 from wiretool.sinks.ndjson import json_record
-from wiretool.where import History, Names, Selection, names_for
-from wiretool.where.names import Kind, record_names
 
 CAPTURES = Path(__file__).parents[3] / "captures"
 WRITERS = ["01234567-89ab-cdef-fedc-ba9876543210", "00000000-0000-0000-0000-000000000000"]

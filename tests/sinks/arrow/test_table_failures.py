@@ -9,7 +9,7 @@ import pytest
 
 from tests.bench.pravega_appends import make_capture
 from tests.sinks.arrow.test_tables import CAPTURES, gathered, in_chunks, read_back, written
-from wiretool.dissect import read
+from wiretool.dissect.dissector import read
 from wiretool.errors import UsageError
 from wiretool.sinks.arrow.files import FILES, TableFile
 

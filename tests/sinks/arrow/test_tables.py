@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from tests.helpers.records import a_gap, a_problem, a_record
 from wiretool.batches.batch import Batch
 from wiretool.batches.rows import batch_of, records_of
-from wiretool.bulk.read import read_batches
 from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Message, Side
-from wiretool.dissect import read, read_hex
+from wiretool.dissect.columns.read import read_batches
+from wiretool.dissect.dissector import read, read_hex
 from wiretool.errors import CaptureError
 from wiretool.ledger import Ledger
 from wiretool.protocols.base.registry import PROTOCOLS

@@ -12,16 +12,16 @@ from tests.helpers.records import Paper, Sample, a_gap
 from wiretool.batches.batch import Batch, Ends, FrameRun
 from wiretool.batches.rows import records_of
 from wiretool.codec.columns import Choice, Column, Lists, Made, Numbers, Objects, Spans, Sparse, Struct, Uuids
-from wiretool.codec.flatbuffers import BytesSlot
-from wiretool.dissect import annotate
+from wiretool.codec.flatbuffers.declaration import BytesSlot
+from wiretool.dissect.dissector import annotate
+from wiretool.filter.history import History
+from wiretool.filter.tokens import steps_of
+from wiretool.filter.values import getter
 from wiretool.protocols.base.columns import NO_REPLY, Events, Frames, Group
 from wiretool.sinks.choose import sink_for
 from wiretool.sinks.lines import parts
 from wiretool.sinks.lines.sink import lines_sink_for
 from wiretool.sinks.sink import Column as Chosen
-from wiretool.where.history import History
-from wiretool.where.tokens import steps_of
-from wiretool.where.values import getter
 
 WIRE = st.text(st.characters(max_codepoint=127) | st.sampled_from('"\\,\n\x7f'), max_size=6)
 BYTES = st.binary(max_size=5)

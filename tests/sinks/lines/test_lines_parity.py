@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.bulk.made import SPOKEN, Spoken, files_of, packets_made
+from tests.dissect.columns.made import SPOKEN, Spoken, files_of, packets_made
 from tests.helpers.records import Paper
 from wiretool.batches.batch import Batch, FrameRun
 from wiretool.batches.rows import records_of
-from wiretool.bulk.read import read_batches
-from wiretool.dissect import Source, annotate
+from wiretool.dissect.columns.read import read_batches
+from wiretool.dissect.dissector import Source, annotate
 from wiretool.errors import CaptureError
+from wiretool.filter import History, columns_of, names_for
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.sinks.batch_sink import RowByRow
@@ -29,7 +30,6 @@ from wiretool.sinks.lines.choose import batch_sink_for
 from wiretool.sinks.lines.sink import LinesSink
 from wiretool.sinks.output import Output
 from wiretool.sinks.tally import Tally
-from wiretool.where import History, columns_of, names_for
 
 FORMS = ("ndjson", "json", "csv")
 #: Values that are always found in columns, some in no row or in some rows only, and some that are not.

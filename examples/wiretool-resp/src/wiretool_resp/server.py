@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from wiretool.codec.frame_buffer import Inbox
+from wiretool.codec.frames.buffer import Inbox
 from wiretool.errors import DecodeError
 from wiretool.server.mock import Door, Link, Mock
 from wiretool.server.part import ServerPart

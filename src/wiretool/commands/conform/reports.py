@@ -12,7 +12,7 @@ from wiretool.errors import UsageError, why_unreadable
 
 if TYPE_CHECKING:
     from wiretool.conformance.judged import JudgedRun
-    from wiretool.conformance.mutant_table import MutantTable
+    from wiretool.conformance.mutation.table import MutantTable
     from wiretool.conformance.results import AnyCase
 
 
@@ -119,7 +119,7 @@ def read_report(path: Path) -> Mapping[str, Any]:
 
 def write_mutants(table: "MutantTable", form: str) -> None:
     """Write the table of mutants and the cases that find them."""
-    from wiretool.conformance.mutant_table import table_lines, table_rows
+    from wiretool.conformance.mutation.table import table_lines, table_rows
 
     if form == "json":
         write_text(json.dumps(table_rows(table), indent=1) + "\n")

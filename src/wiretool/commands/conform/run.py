@@ -17,17 +17,17 @@ from wiretool.errors import CaptureError, Stopped, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from wiretool.capture.origins import Origins
+    from wiretool.analysis.dialogues import Recording
+    from wiretool.capture.tcp.origins import Origins
     from wiretool.conformance.case import Case, Conformance
-    from wiretool.conformance.client_case import ClientCase
+    from wiretool.conformance.clients.case import ClientCase
     from wiretool.conformance.expectations import ExpectedFailures
-    from wiretool.conformance.observed import ObservedConnection
+    from wiretool.conformance.recorded.observed import ObservedConnection
+    from wiretool.conformance.recorded.rules import Rule
     from wiretool.conformance.results import AnyCase, CaseResult, RunResult
-    from wiretool.conformance.rules import Rule
     from wiretool.ledger import Ledger
     from wiretool.net.addresses import Address
-    from wiretool.net.server_process import ServerProcess
-    from wiretool.sessions.dialogues import Recording
+    from wiretool.net.programs.server_process import ServerProcess
     from wiretool.sinks.pcapng import Recording as Pcapng
 
 #: The deadline of a run against a target, where none is given: so many times what the mock takes, and at least so long.
@@ -134,8 +134,8 @@ def run_on(
 ) -> "RunResult":
     """Run cases against the mock, or against the target."""
     if not options.targets:
-        from wiretool.conformance.mock_run import run_on_mock
-        from wiretool.conformance.mutants import applied, mutant_named
+        from wiretool.conformance.active.mock_run import run_on_mock
+        from wiretool.conformance.mutation.mutants import applied, mutant_named
 
         recording = recording_for(options, stack)
         stack.enter_context(applied(mutant_named(part, options.mutant) if options.mutant else None))
@@ -154,7 +154,7 @@ def run_on_server(
     stack: ExitStack,
 ) -> "RunResult":
     """Run cases against a target, which is started first where a command is given."""
-    from wiretool.conformance.target_run import TargetOptions, run_on_target
+    from wiretool.conformance.active.target_run import TargetOptions, run_on_target
 
     addresses = addresses_from(options, lambda: endpoints_of(part, options.setup))
     process = None
@@ -179,7 +179,7 @@ def run_on_server(
 
 def server_process(command: str, addresses: "Sequence[Address]", deadline_s: float | None) -> "ServerProcess":
     """Return the server that the run starts; a deadline is also the time that it has to open its port."""
-    from wiretool.net.server_process import READY_S, READY_S_MAX, ServerProcess
+    from wiretool.net.programs.server_process import READY_S, READY_S_MAX, ServerProcess
 
     ready_s = min(deadline_s or READY_S, READY_S_MAX)
     more_time = f"; --deadline TIME gives it up to {READY_S_MAX:g} s" if ready_s < READY_S_MAX else ""
@@ -188,14 +188,14 @@ def server_process(command: str, addresses: "Sequence[Address]", deadline_s: flo
 
 def endpoints_of(part: "Conformance", setup: str) -> "Sequence[str]":
     """Return the names of the endpoints of a server in a setup, as the mock has them."""
-    from wiretool.conformance.mock_run import mock_of
+    from wiretool.conformance.active.mock_run import mock_of
 
     return [door.name for door in mock_of(part, setup, 0).doors]
 
 
 def usual_deadline(part: "Conformance", cases: "Sequence[Case]") -> float:
     """Return ten times the time that the cases need with the mock one after the other, by its counted clock."""
-    from wiretool.conformance.mock_run import run_on_mock
+    from wiretool.conformance.active.mock_run import run_on_mock
 
     waited_s = sum(result.seconds for result in run_on_mock(part, cases).results)
     return max(DEADLINE_TIMES * waited_s, DEADLINE_S_MIN)
@@ -213,9 +213,9 @@ def recording_for(options: ConformOptions, stack: ExitStack) -> "Pcapng | None":
 
 def judge_captures(part: "Conformance", options: ConformOptions) -> None:
     """Judge both sides of recorded traffic."""
-    from wiretool.capture.origins import Origins
-    from wiretool.conformance.observed import observe
-    from wiretool.conformance.passive import judge_recording
+    from wiretool.capture.tcp.origins import Origins
+    from wiretool.conformance.recorded.judgement import judge_recording
+    from wiretool.conformance.recorded.observed import observe
     from wiretool.conformance.results import RunResult
     from wiretool.conformance.selection import select_cases
     from wiretool.ledger import Ledger
@@ -282,7 +282,7 @@ def recorded(
     origins: "Origins | None" = None,
 ) -> "Recording":
     """Return the traffic of captures; the ledger counts the packets, `origins` notes the capture of each flow."""
-    from wiretool.capture.files import read_packets, read_with_origins
+    from wiretool.capture.files.reading import read_packets, read_with_origins
     from wiretool.replay.recording import recording_of
 
     sources = sources_from(captures)
@@ -296,7 +296,7 @@ def recorded(
 
 def judge_client(part: "Conformance", options: ConformOptions) -> None:
     """Run a client in each scenario and judge what it sends."""
-    from wiretool.conformance.client_run import ClientOptions, run_client_cases
+    from wiretool.conformance.clients.run import ClientOptions, run_client_cases
     from wiretool.conformance.selection import select_cases
 
     cases: list[ClientCase] = select_cases(part.client_cases, options.case_globs, options.levels)
@@ -326,7 +326,7 @@ def judge_client(part: "Conformance", options: ConformOptions) -> None:
 
 def test_mutants(part: "Conformance", options: ConformOptions) -> None:
     """Run the cases against every mutant and write the table. `typer.Exit` of 1 where a mutant survives."""
-    from wiretool.conformance.mutant_table import mutant_table
+    from wiretool.conformance.mutation.table import mutant_table
     from wiretool.conformance.selection import select_cases
 
     cases = select_cases(part.cases, options.case_globs, options.levels)

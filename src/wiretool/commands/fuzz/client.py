@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from wiretool.fuzz.client.findings import ClientFinding
     from wiretool.fuzz.client.investigation import ConfirmedFault
     from wiretool.fuzz.client.mutations import ReplyMutation
+    from wiretool.fuzz.findings.reports import FuzzResult
     from wiretool.fuzz.oracles import Bucket
-    from wiretool.fuzz.reports import FuzzResult
 
 
 def fuzz_client(options: FuzzOptions) -> None:
@@ -70,8 +70,8 @@ def run_campaign(
     from wiretool.fuzz.client.investigation import ClientInvestigation
     from wiretool.fuzz.client.oracles import ClientOracles
     from wiretool.fuzz.client.pool import RunPool
-    from wiretool.fuzz.finding_folder import next_number
-    from wiretool.fuzz.reports import found_line
+    from wiretool.fuzz.findings.folder import next_number
+    from wiretool.fuzz.findings.reports import found_line
 
     oracles = ClientOracles(clean)
     investigation = ClientInvestigation(clean.setup, oracles, is_stopped=lambda: bool(stopped))

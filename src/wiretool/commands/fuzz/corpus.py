@@ -25,7 +25,7 @@ def minimise(folder: CorpusFolder) -> None:
     """Remove sequences that add nothing new on the built-in mock."""
     from wiretool.commands.conform.reports import write_text
     from wiretool.errors import OutputError, system_reason
-    from wiretool.fuzz.corpus import minimise as minimise_corpus
+    from wiretool.fuzz.seeds.corpus import minimise as minimise_corpus
 
     try:
         done = minimise_corpus(folder)
@@ -47,7 +47,7 @@ def merge(
     """Add the sequences of other folders to a folder."""
     from wiretool.commands.conform.reports import write_text
     from wiretool.errors import OutputError, system_reason
-    from wiretool.fuzz.corpus import merge as merge_corpora
+    from wiretool.fuzz.seeds.corpus import merge as merge_corpora
     from wiretool.units import counted
 
     try:

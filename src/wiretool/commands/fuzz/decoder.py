@@ -13,7 +13,7 @@ from wiretool.processes import handled_by, held_interrupts
 if TYPE_CHECKING:
     from wiretool.fuzz.decoder.findings import DecoderFinding
     from wiretool.fuzz.decoder.run import ConfirmedCapture
-    from wiretool.fuzz.reports import FuzzResult
+    from wiretool.fuzz.findings.reports import FuzzResult
 
 
 def fuzz_decoder(result: "FuzzResult", options: FuzzOptions, stopped: list[int]) -> int | None:
@@ -23,8 +23,8 @@ def fuzz_decoder(result: "FuzzResult", options: FuzzOptions, stopped: list[int])
     from wiretool.fuzz.decoder.findings import DecoderFinding
     from wiretool.fuzz.decoder.inputs import CaptureMaker
     from wiretool.fuzz.decoder.run import DecoderCampaign
-    from wiretool.fuzz.finding_folder import next_number
-    from wiretool.fuzz.reports import found_line
+    from wiretool.fuzz.findings.folder import next_number
+    from wiretool.fuzz.findings.reports import found_line
 
     with held_interrupts():  # an exception of a signal may be lost in an import
         session, mutations = selected(options)

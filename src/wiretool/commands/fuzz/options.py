@@ -225,7 +225,7 @@ def check_client(options: FuzzOptions) -> None:
 
 def addresses_from(options: FuzzOptions) -> "dict[str, Address]":
     """Return the addresses by endpoint, the main one under the empty name. UsageError for a remote one."""
-    from wiretool.fuzz.target_addresses import addresses_by_endpoint
+    from wiretool.fuzz.targets.addresses import addresses_by_endpoint
 
     return addresses_by_endpoint(options.targets, options.allowed_hosts, option="--target")
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from wiretool.fuzz.pacing import Pacer
     from wiretool.fuzz.session import FuzzSession
-    from wiretool.fuzz.target import Target
+    from wiretool.fuzz.targets.base import Target
+    from wiretool.fuzz.targets.pacing import Pacer
 
 
 def replay_findings(options: FuzzOptions) -> None:
@@ -24,9 +24,9 @@ def replay_findings(options: FuzzOptions) -> None:
     PeerError, after all of them, where the target of one could not be reached.
     """
     from wiretool.commands.conform.reports import write_text
-    from wiretool.fuzz.finding_folder import finding_folders
-    from wiretool.fuzz.pacing import Pacer
-    from wiretool.fuzz.replaying import replay_finding
+    from wiretool.fuzz.findings.folder import finding_folders
+    from wiretool.fuzz.findings.replaying import replay_finding
+    from wiretool.fuzz.targets.pacing import Pacer
     from wiretool.sinks.printable import printable
 
     pacer = Pacer()
@@ -60,7 +60,7 @@ def replay_findings(options: FuzzOptions) -> None:
 
 def check_protocols(folders: "Sequence[Path]", protocol: str) -> None:
     """UsageError for a finding of another protocol, InputError for a folder that is not a finding."""
-    from wiretool.fuzz.findings import read_finding
+    from wiretool.fuzz.findings.finding import read_finding
 
     for folder in folders:
         other = read_finding(folder)["protocol"]

@@ -15,9 +15,9 @@ from wiretool.processes import handled_by, held_interrupts, signal_name
 
 if TYPE_CHECKING:
     from wiretool.fuzz.campaign import Counts
+    from wiretool.fuzz.findings.reported_finding import ReportedFinding
+    from wiretool.fuzz.findings.reports import FuzzResult
     from wiretool.fuzz.oracles import Bucket
-    from wiretool.fuzz.reported_finding import ReportedFinding
-    from wiretool.fuzz.reports import FuzzResult
 
 
 #: Begins the part of a page that only a folder has.
@@ -164,9 +164,9 @@ def shortened(text: str, most: int = 200) -> str:
 def write_reports(result: "FuzzResult", options: FuzzOptions, *, has_summary: bool) -> None:
     """Write the summary, and the files that were asked for; errors are noted in the result."""
     from wiretool.commands.conform.reports import write_text
-    from wiretool.fuzz.baseline import baseline_form
-    from wiretool.fuzz.reports import json_report, junit_report
-    from wiretool.fuzz.sarif import sarif_report
+    from wiretool.fuzz.findings.baseline import baseline_form
+    from wiretool.fuzz.findings.reports import json_report, junit_report
+    from wiretool.fuzz.findings.sarif import sarif_report
 
     buckets = baseline_buckets(result, options)
     makers = {
@@ -183,7 +183,7 @@ def write_reports(result: "FuzzResult", options: FuzzOptions, *, has_summary: bo
 
 def write_summary(result: "FuzzResult") -> None:
     """Write the lines of the report to stdout."""
-    from wiretool.fuzz.reports import report_lines
+    from wiretool.fuzz.findings.reports import report_lines
     from wiretool.sinks.choose import width_of
     from wiretool.sinks.output import open_output
     from wiretool.sinks.text.wrapping import wrap_lines
@@ -214,7 +214,7 @@ def baseline_buckets(result: "FuzzResult", options: FuzzOptions) -> "Iterable[Bu
 
 def old_buckets(path: Path, protocol: str) -> "frozenset[Bucket]":
     """Return the buckets of a baseline that is about to be written again; none where it is not one."""
-    from wiretool.fuzz.baseline import read_baseline
+    from wiretool.fuzz.findings.baseline import read_baseline
 
     try:
         return read_baseline(path, protocol) if path.is_file() else frozenset()

@@ -29,12 +29,12 @@ from wiretool.processes import handled_by, held_interrupts
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from wiretool.fuzz.findings import Finding
+    from wiretool.fuzz.findings.finding import Finding
+    from wiretool.fuzz.findings.reports import FuzzResult
     from wiretool.fuzz.oracles import Bucket
-    from wiretool.fuzz.reports import FuzzResult
-    from wiretool.fuzz.sequence import FuzzSequence
+    from wiretool.fuzz.sequences.sequence import FuzzSequence
     from wiretool.fuzz.session import FuzzSession
-    from wiretool.fuzz.target import Target
+    from wiretool.fuzz.targets.base import Target
 
 
 def run_fuzz(options: FuzzOptions) -> None:
@@ -72,8 +72,8 @@ def run_fuzz(options: FuzzOptions) -> None:
 
 def fuzz_server(result: "FuzzResult", options: FuzzOptions, stopped: list[int]) -> int | None:
     """Fuzz the server that the options name. Return the stop signal that ended the run."""
-    from wiretool.fuzz.finding_folder import next_number
-    from wiretool.fuzz.reports import found_line
+    from wiretool.fuzz.findings.folder import next_number
+    from wiretool.fuzz.findings.reports import found_line
 
     with held_interrupts():  # an exception of a signal may be lost in an import
         session, mutations = selected(options)
@@ -125,7 +125,7 @@ def save(
     finding: "Finding", result: "FuzzResult", session: "FuzzSession", target: "Target", options: FuzzOptions
 ) -> str:
     """Write the folder of a finding, and return its name as `add_finding` does."""
-    from wiretool.fuzz.findings import page, write_finding
+    from wiretool.fuzz.findings.finding import page, write_finding
 
     protocol = session.protocol_in(finding.confirmed.sequence.setup)
     return add_finding(
@@ -141,7 +141,7 @@ def name_cases(
     failed: "Mapping[Bucket, Sequence[str]]", result: "FuzzResult", session: "FuzzSession", options: FuzzOptions
 ) -> None:
     """Give each finding the names of all conformance cases that failed in its way, in its folder, too."""
-    from wiretool.fuzz.findings import Finding, add_cases
+    from wiretool.fuzz.findings.finding import Finding, add_cases
 
     for at, (finding, folder) in enumerate(result.findings):
         cases = failed.get(finding.bucket, ())
@@ -165,7 +165,7 @@ def last_sent(target: "Target") -> str:
 
 def saver(session: "FuzzSession", result: "FuzzResult", options: FuzzOptions) -> "Callable[[FuzzSequence], None]":
     """Return a function that adds a sequence to the corpus, if there is one, until that fails for the first time."""
-    from wiretool.fuzz.corpus import save_sequence
+    from wiretool.fuzz.seeds.corpus import save_sequence
 
     folder = options.corpus
     if folder is None:

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     from wiretool.fuzz.campaign import Limits
     from wiretool.fuzz.client.mutations import ReplyMutation
+    from wiretool.fuzz.findings.reports import FuzzResult
     from wiretool.fuzz.mutations.base import Mutation
     from wiretool.fuzz.oracles import Bucket
-    from wiretool.fuzz.pacing import Pacer
-    from wiretool.fuzz.reports import FuzzResult
     from wiretool.fuzz.session import FuzzSession
-    from wiretool.fuzz.target import Target
+    from wiretool.fuzz.targets.base import Target
+    from wiretool.fuzz.targets.pacing import Pacer
 
 
 def selected(options: FuzzOptions) -> "tuple[FuzzSession, Sequence[Mutation]]":
@@ -41,7 +41,7 @@ def selected(options: FuzzOptions) -> "tuple[FuzzSession, Sequence[Mutation]]":
 def empty_result(options: FuzzOptions) -> "FuzzResult":
     """Return the result of a run that has not begun."""
     from wiretool.fuzz.decoder.findings import DECODER
-    from wiretool.fuzz.reports import FuzzResult
+    from wiretool.fuzz.findings.reports import FuzzResult
 
     name = str(addresses_from(options)[""]) if options.targets else "built-in mock"
     if options.is_client:
@@ -60,7 +60,7 @@ def write_list(mutations: "Sequence[Mutation | ReplyMutation]") -> None:
 
 def known_buckets(options: FuzzOptions) -> "frozenset[Bucket]":
     """Return the findings of the baseline; none without one."""
-    from wiretool.fuzz.baseline import read_baseline
+    from wiretool.fuzz.findings.baseline import read_baseline
 
     return frozenset() if options.baseline is None else read_baseline(options.baseline, options.protocol)
 
@@ -73,7 +73,7 @@ def add_seeds(session: "FuzzSession", options: FuzzOptions) -> "list[CaptureErro
     session.add_built_in_seeds()
     damages = add_seed_files(session, options)
     if options.corpus is not None:
-        from wiretool.fuzz.corpus import read_corpus
+        from wiretool.fuzz.seeds.corpus import read_corpus
 
         session.add_sequences([entry.sequence for entry in read_corpus(options.corpus, session)])
     if not session.seeds:
@@ -87,7 +87,7 @@ def add_seed_files(session: "FuzzSession", options: FuzzOptions) -> "list[Captur
 
     CaptureError where no file has a seed, or where a capture is empty.
     """
-    from wiretool.fuzz.vector_seeds import is_vector_file
+    from wiretool.fuzz.seeds.vectors import is_vector_file
 
     damages: list[CaptureError] = []
     for path in options.seeds:
@@ -103,7 +103,7 @@ def add_seed_files(session: "FuzzSession", options: FuzzOptions) -> "list[Captur
 
 def add_capture(session: "FuzzSession", path: "Path", options: FuzzOptions) -> "CaptureError | None":
     """Take the sessions of a capture; name its damage, and return it."""
-    from wiretool.capture.files import read_packets
+    from wiretool.capture.files.reading import read_packets
 
     if path.is_file() and not path.stat().st_size:
         raise CaptureError(str(path), "the file is empty; expected a capture with packets")
@@ -116,7 +116,7 @@ def add_capture(session: "FuzzSession", path: "Path", options: FuzzOptions) -> "
 
 def add_vectors(session: "FuzzSession", path: "Path") -> None:
     """Take the messages of vectors; name the number of those that are skipped. InputError for a file of no vectors."""
-    from wiretool.fuzz.vector_seeds import read_vectors
+    from wiretool.fuzz.seeds.vectors import read_vectors
 
     vectors = read_vectors(path)
     added = session.add_vectors(vectors)
@@ -128,7 +128,7 @@ def add_vectors(session: "FuzzSession", path: "Path") -> None:
 def limits_of(options: FuzzOptions) -> "Limits":
     """Return when the run ends; runs against other machines have a limit of their own."""
     from wiretool.fuzz.campaign import CASES_SHARE, SEEDS_SHARE, Limits
-    from wiretool.fuzz.pacing import REMOTE_SEARCH_S
+    from wiretool.fuzz.targets.pacing import REMOTE_SEARCH_S
 
     seconds = options.time_s if options.time_s is not None or options.runs is not None else TIME_S
     if is_remote(options):
@@ -142,12 +142,12 @@ def limits_of(options: FuzzOptions) -> "Limits":
 @contextmanager
 def target_for(session: "FuzzSession", options: FuzzOptions, pacer: "Pacer | None" = None) -> "Iterator[Target]":
     """Yield the target that the options name. PeerError where it cannot be reached."""
-    from wiretool.conformance.mutants import mutant_named
+    from wiretool.conformance.mutation.mutants import mutant_named
 
     if not options.targets and not options.uses_sockets:
         yield session.mock_target(mutant_named(session.part, options.mutant) if options.mutant else None)
         return
-    from wiretool.fuzz.socket_target import open_target
+    from wiretool.fuzz.targets.socket import open_target
 
     with open_target(
         session,

@@ -18,8 +18,8 @@ from wiretool.fuzz.client.pool import RunPool
 from wiretool.fuzz.client.reply_fault import Plan, ReplyFault
 from wiretool.fuzz.mutations.base import MutationContext
 from wiretool.fuzz.oracles import Bucket, Suspicion, first_of
-from wiretool.fuzz.rewriting import Rewriter
-from wiretool.fuzz.sequence import FuzzSequence, Sending
+from wiretool.fuzz.sequences.rewriting import Rewriter
+from wiretool.fuzz.sequences.sequence import FuzzSequence, Sending
 from wiretool.protocols.base.protocol import Protocol
 
 #: The share of runs with a second fault.

@@ -8,7 +8,7 @@ from wiretool.errors import PeerError, Stopped, UsageError
 from wiretool.fuzz.client.client_run import ClientOutcome, ClientSetup, run_plan
 from wiretool.fuzz.client.crash_kinds import Crash, crash_in
 from wiretool.fuzz.oracles import kind_of
-from wiretool.fuzz.sequence import Sending
+from wiretool.fuzz.sequences.sequence import Sending
 
 RUNS = 2
 GIB = 1024**3

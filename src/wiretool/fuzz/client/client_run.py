@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from wiretool.conformance.client_case import PLAIN, Scenario
+from wiretool.conformance.clients.case import PLAIN, Scenario
 from wiretool.conformance.registry import conformance_of
 from wiretool.fuzz.client.mutated_mock import MutatedMock, RunLog
 from wiretool.fuzz.client.reply_fault import Plan, ReplyFault
-from wiretool.net.client_host import ClientWatch, run_client
 from wiretool.net.clock import Clock
+from wiretool.net.programs.client_host import ClientWatch, run_client
 from wiretool.server.mock import Mock
 from wiretool.server.options import MockOptions
 from wiretool.server.part import mock_for

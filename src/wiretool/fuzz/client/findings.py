@@ -10,8 +10,7 @@ from wiretool.conformance.registry import conformance_of
 from wiretool.fuzz.client.client_run import ClientSetup, run_plan
 from wiretool.fuzz.client.investigation import ConfirmedFault
 from wiretool.fuzz.client.reply_fault import FaultKind, ReplyFault, fault_form
-from wiretool.fuzz.finding_folder import JSON_FILE, expected_line
-from wiretool.fuzz.findings import (
+from wiretool.fuzz.findings.finding import (
     CAPTURE_FILE,
     PAGE_FILE,
     TEST_FILE,
@@ -21,7 +20,8 @@ from wiretool.fuzz.findings import (
     pytest_file,
     whole_folder,
 )
-from wiretool.fuzz.reported_finding import ReportedFinding
+from wiretool.fuzz.findings.folder import JSON_FILE, expected_line
+from wiretool.fuzz.findings.reported_finding import ReportedFinding
 from wiretool.sinks.output import open_output
 from wiretool.sinks.pcapng import Recording
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from wiretool.fuzz.client.client_run import ClientOutcome, ClientSetup, run_plan
 from wiretool.fuzz.client.oracles import ClientOracles
 from wiretool.fuzz.client.reply_fault import FaultKind, Plan, ReplyFault
-from wiretool.fuzz.investigation import CONFIRMATIONS
+from wiretool.fuzz.findings.investigation import CONFIRMATIONS
 from wiretool.fuzz.oracles import Bucket, Suspicion
-from wiretool.fuzz.sequence import Edit, Splice
-from wiretool.fuzz.shrink import fewer
+from wiretool.fuzz.sequences.sequence import Edit, Splice
+from wiretool.fuzz.sequences.shrink import fewer
 
 #: Runs that shrinking may take; seconds, and seconds for each second of the time limit.
 SHRINK_TRIES, SHRINK_S, SHRINK_S_PER_S = 24, 20.0, 3.0

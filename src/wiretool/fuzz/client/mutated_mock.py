@@ -8,9 +8,9 @@ from itertools import count
 from wiretool.errors import EncodeError
 from wiretool.faults.adapter import fault_adapter_of
 from wiretool.fuzz.client.reply_fault import LEGAL_KINDS, FaultKind, ReplyFault
-from wiretool.fuzz.connection import FuzzConnection
-from wiretool.fuzz.rewriting import Rewriter
-from wiretool.fuzz.sequence import Edit, Sending
+from wiretool.fuzz.sequences.rewriting import Rewriter
+from wiretool.fuzz.sequences.sequence import Edit, Sending
+from wiretool.fuzz.targets.connection import FuzzConnection
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.records import Record
 from wiretool.server.mock import Action, Close, Link, Mock, Send

@@ -7,7 +7,7 @@ from wiretool.fuzz.client.reply_fault import FaultKind, ReplyFault
 from wiretool.fuzz.mutations import fields, numbers, texts
 from wiretool.fuzz.mutations.base import MessageMutation, MutationContext, region_at, region_of
 from wiretool.fuzz.part import fuzz_part_of
-from wiretool.fuzz.sequence import Change, Sending, Splice
+from wiretool.fuzz.sequences.sequence import Change, Sending, Splice
 
 #: Further copies of a message, and delays in seconds.
 COPIES, DELAYS_S = (1, 1, 1, 7), (0.05, 0.5, 2.0)

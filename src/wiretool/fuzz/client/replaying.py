@@ -13,8 +13,8 @@ from wiretool.fuzz.client.crash_kinds import fatal_signal
 from wiretool.fuzz.client.findings import CLIENT_VARIABLE
 from wiretool.fuzz.client.oracles import ClientOracles
 from wiretool.fuzz.client.reply_fault import plan_from_form
+from wiretool.fuzz.findings.standing import RUNS, Replayed, Standing
 from wiretool.fuzz.oracles import CRASH, Bucket, Suspicion
-from wiretool.fuzz.standing import RUNS, Replayed, Standing
 
 
 def replay_client_finding(folder: Path, form: Mapping[str, Any], command: Sequence[str] = ()) -> Replayed:

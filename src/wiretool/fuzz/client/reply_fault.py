@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import Any
 
 from wiretool.errors import InputError
-from wiretool.fuzz.sequence import Change, Edit
-from wiretool.fuzz.serial import edit_form, edit_from_form
+from wiretool.fuzz.sequences.json import edit_form, edit_from_form
+from wiretool.fuzz.sequences.sequence import Change, Edit
 
 
 class FaultKind(StrEnum):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from wiretool.capture.packets import Packet
 from wiretool.codec.message import SIDES, Side, other_side
 from wiretool.errors import InputError
-from wiretool.fuzz.sequence import Change
+from wiretool.fuzz.sequences.sequence import Change
 from wiretool.sinks.tcp import ACK, FIN, RST, SYN, End, ethernet
 
 #: LINKTYPE_ETHERNET.

@@ -11,8 +11,7 @@ from wiretool.capture.packets import Packet
 from wiretool.fuzz.decoder.capture import FuzzCapture, capture_form, capture_from_form, described, rendered
 from wiretool.fuzz.decoder.oracles import judge
 from wiretool.fuzz.decoder.run import ConfirmedCapture
-from wiretool.fuzz.finding_folder import JSON_FILE
-from wiretool.fuzz.findings import (
+from wiretool.fuzz.findings.finding import (
     CAPTURE_FILE,
     PAGE_FILE,
     TEST_FILE,
@@ -21,9 +20,10 @@ from wiretool.fuzz.findings import (
     pytest_file,
     whole_folder,
 )
+from wiretool.fuzz.findings.folder import JSON_FILE
+from wiretool.fuzz.findings.reported_finding import ReportedFinding
+from wiretool.fuzz.findings.standing import RUNS, Replayed, Standing
 from wiretool.fuzz.oracles import MEMORY, Bucket, Suspicion
-from wiretool.fuzz.reported_finding import ReportedFinding
-from wiretool.fuzz.standing import RUNS, Replayed, Standing
 from wiretool.sinks.output import open_output
 from wiretool.sinks.pcapng import ETHERNET, interface, packet_block, section
 

@@ -16,12 +16,12 @@ from wiretool.fuzz.decoder.mutations import (
     mutate_turns,
 )
 from wiretool.fuzz.decoder.turns import TurnLog, TurnSession, packets_of
-from wiretool.fuzz.memory_target import MemoryTarget
 from wiretool.fuzz.mutations.base import Mutation
-from wiretool.fuzz.sequence import Change, FuzzSequence
-from wiretool.fuzz.sequence_run import SequenceRun
+from wiretool.fuzz.sequences.run import SequenceRun
+from wiretool.fuzz.sequences.sequence import Change, FuzzSequence
 from wiretool.fuzz.session import FuzzSession
-from wiretool.fuzz.target import MEMORY_PATIENCE, setting_of
+from wiretool.fuzz.targets.base import MEMORY_PATIENCE, setting_of
+from wiretool.fuzz.targets.memory import MemoryTarget
 
 #: Shares of inputs that are made of an earlier input, and of a freshly mutated sequence.
 QUEUE_SHARE, SEQUENCE_SHARE = 0.35, 0.25

@@ -11,7 +11,7 @@ from wiretool.fuzz.decoder.capture import FuzzCapture, TcpPacket
 from wiretool.fuzz.decoder.turns import Turn, TurnSession
 from wiretool.fuzz.mutations.base import region_of
 from wiretool.fuzz.mutations.numbers import boundaries
-from wiretool.fuzz.sequence import Change
+from wiretool.fuzz.sequences.sequence import Change
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.sinks.tcp import ACK, FIN, RST, SYN
 

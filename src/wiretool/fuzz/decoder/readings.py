@@ -11,11 +11,11 @@ from types import FrameType
 from typing import Any
 
 from wiretool.batches.rows import records_of
-from wiretool.bulk.read import BulkDissector
+from wiretool.capture.columns.segments import read_segment_tables
+from wiretool.capture.files.tables import tables_of
 from wiretool.capture.packets import Packet
-from wiretool.capture.segments import read_segment_tables
-from wiretool.capture.tables import tables_of
-from wiretool.dissect import read_from
+from wiretool.dissect.columns.read import BulkDissector
+from wiretool.dissect.dissector import read_from
 from wiretool.ledger import Ledger
 from wiretool.records import Record
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from wiretool.analysis.script import Sent, read_script
 from wiretool.codec.message import Side
 from wiretool.errors import EncodeError
 from wiretool.faults.adapter import fault_adapter_of
@@ -10,7 +11,6 @@ from wiretool.protocols.base.conversation import Reading, let_go
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
-from wiretool.sessions.script import Sent, read_script
 from wiretool.sinks.ndjson import RecordText, json_record
 
 #: FlatBuffers of one meaning have different lengths, depending on the library that wrote them.

@@ -11,10 +11,10 @@ from wiretool.codec.message import Side
 from wiretool.errors import DecodeError, EncodeError
 from wiretool.faults.actions import Change as FieldChange
 from wiretool.faults.adapter import FaultAdapter
-from wiretool.fuzz.call_streams import CallStreams
-from wiretool.fuzz.renaming import Renamer
-from wiretool.fuzz.rewriting import Rewriter, spliced
-from wiretool.fuzz.sequence import Change, Edit, FuzzSequence, Sending, SetField, Splice, Step
+from wiretool.fuzz.sequences.call_streams import CallStreams
+from wiretool.fuzz.sequences.renaming import Renamer
+from wiretool.fuzz.sequences.rewriting import Rewriter, spliced
+from wiretool.fuzz.sequences.sequence import Change, Edit, FuzzSequence, Sending, SetField, Splice, Step
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.records import Record
 

@@ -3,7 +3,7 @@
 import random
 
 from wiretool.fuzz.mutations.base import MessageMutation, MutationContext
-from wiretool.fuzz.sequence import Change, Sending, Splice
+from wiretool.fuzz.sequences.sequence import Change, Sending, Splice
 
 #: Blocks that are open at once, one inside the other.
 DEPTHS = (1, 1, 2, 50)

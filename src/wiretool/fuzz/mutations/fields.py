@@ -6,7 +6,7 @@ from typing import Any
 
 from wiretool.errors import EncodeError
 from wiretool.fuzz.mutations.base import MessageMutation, MutationContext
-from wiretool.fuzz.sequence import Change, Sending, SetField
+from wiretool.fuzz.sequences.sequence import Change, Sending, SetField
 
 #: Texts that programs mishandle: empty, with separators, long, format strings, NUL, beyond the BMP.
 TEXTS = (

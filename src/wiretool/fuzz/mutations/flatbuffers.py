@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from wiretool.codec.cursor import Span
 from wiretool.fuzz.mutations.base import MessageMutation, MutationContext, region_of
-from wiretool.fuzz.sequence import Change, Sending, Splice
+from wiretool.fuzz.sequences.sequence import Change, Sending, Splice
 
 #: The share of changes after which the checksum of the frame fits again.
 REPAIRED_SHARE = 0.8

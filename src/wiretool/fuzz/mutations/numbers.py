@@ -7,7 +7,7 @@ from typing import Literal
 
 from wiretool.codec.cursor import Span
 from wiretool.fuzz.mutations.base import MessageMutation, MutationContext, region_of
-from wiretool.fuzz.sequence import Change, Sending, Splice
+from wiretool.fuzz.sequences.sequence import Change, Sending, Splice
 
 #: Types of spans that are integers: sign, bits.
 _INTEGER = re.compile(r"(?:[iu](?:8|16|24|31|32|64)\b|offset$|boolean$|bool$)")

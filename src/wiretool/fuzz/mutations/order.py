@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from wiretool.fuzz.mutations.base import Mutation, MutationContext
-from wiretool.fuzz.sequence import Change, Connect, Finish, FuzzSequence, Reset, Sending, Step
+from wiretool.fuzz.sequences.sequence import Change, Connect, Finish, FuzzSequence, Reset, Sending, Step
 
 #: Messages longer than this are not sent byte by byte.
 BYTEWISE_MAX = 96

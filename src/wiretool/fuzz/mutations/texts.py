@@ -3,7 +3,7 @@
 import random
 
 from wiretool.fuzz.mutations.base import MessageMutation, MutationContext, region_at, region_of
-from wiretool.fuzz.sequence import Change, Finish, Reset, Sending, Splice, Step
+from wiretool.fuzz.sequences.sequence import Change, Finish, Reset, Sending, Splice, Step
 
 #: Byte sequences that are not UTF-8: a lone continuation, overlong, a surrogate, beyond the last code point.
 NOT_UTF8 = (b"\x80", b"\xc0\x80", b"\xed\xa0\x80", b"\xf5\x80\x80\x80", b"\xff\xfe", b"\xe2\x82")

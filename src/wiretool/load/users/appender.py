@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, ClassVar
 from uuid import UUID
 
-from wiretool.codec.marks import MARK_BYTES
+from wiretool.codec.event_trailer import MARK_BYTES
 from wiretool.load.events import Filler, Head, Maker, writer_of
 from wiretool.load.intervals import Writer
 from wiretool.load.lanes import OneByOne, Windowed

@@ -9,7 +9,7 @@ from locust.stats import stats_history
 from locust.web import WebUI
 
 from wiretool.load.intervals import Orders, PageOpen
-from wiretool.net.same_site import refusal
+from wiretool.net.serving.same_site import refusal
 
 #: How often is looked whether the page is open.
 LOOK_S = 0.01

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from wiretool.capture.ranges import read_span
+from wiretool.capture.index.ranges import read_span
 from wiretool.errors import UsageError
 from wiretool.pipeline import layout
-from wiretool.pipeline.flows import FlowReader
-from wiretool.pipeline.rows import rows_of
+from wiretool.pipeline.flows.reading import FlowReader
+from wiretool.pipeline.flows.rows import rows_of
 from wiretool.pipeline.shuffle import Shuffle, partition_of
 from wiretool.pipeline.spark.planning import Part, planned
 from wiretool.pipeline.spark.pushdown import Condition, chosen

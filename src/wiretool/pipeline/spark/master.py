@@ -5,7 +5,7 @@ Spark retries a master that refuses for more than a minute, and then reports an 
 
 from wiretool.errors import PeerError, UsageError
 from wiretool.net.addresses import Address, address_from
-from wiretool.net.reach import why_unreachable
+from wiretool.net.calling.reach import why_unreachable
 
 SCHEME = "spark://"
 #: How long one master may take to accept a connection.

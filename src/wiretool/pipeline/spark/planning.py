@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wiretool.capture.index import JOINT_BYTES, FileIndex, Span, index_of
+from wiretool.capture.index.build import JOINT_BYTES, FileIndex, Span, index_of
 from wiretool.errors import CaptureError
 
 #: What a stretch costs beside its bytes, told in bytes (to open its file, and to begin); as part of a share at most.

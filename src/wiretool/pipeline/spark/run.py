@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
-from wiretool.capture.ranges import read_span
+from wiretool.capture.index.ranges import read_span
 from wiretool.errors import CaptureError, UsageError
+from wiretool.pipeline.flows.rows import ORDER, SCHEMA, rows_of
+from wiretool.pipeline.flows.task import Done, Files, manifest_of, read_part
 from wiretool.pipeline.inputs import Capture, captures_in, indexed
 from wiretool.pipeline.job import Job, Step
 from wiretool.pipeline.layout import Manifest, write_manifest
-from wiretool.pipeline.part import Done, Files, manifest_of, read_part
-from wiretool.pipeline.rows import ORDER, SCHEMA, rows_of
 from wiretool.pipeline.spark.master import check_master
 from wiretool.pipeline.spark.planning import Part, dealt
 from wiretool.pipeline.spark.session import session

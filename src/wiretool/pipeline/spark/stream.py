@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from wiretool.capture.ranges import read_span
+from wiretool.capture.index.ranges import read_span
 from wiretool.errors import CaptureError
-from wiretool.pipeline.rows import ORDER, SCHEMA, rows_of
+from wiretool.pipeline.flows.rows import ORDER, SCHEMA, rows_of
 from wiretool.pipeline.shuffle import partition_of
 from wiretool.pipeline.spark.run import SPLIT_BYTES, handed_over, handing_over, spark_schema, take_in
 from wiretool.pipeline.spark.session import session

@@ -11,10 +11,10 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import BinaryIO
 
-from wiretool.capture.files import check_to_seek
-from wiretool.capture.index import FileIndex, Joint, extended, index_of
-from wiretool.capture.seals import seal_of
-from wiretool.capture.source import PACKINGS
+from wiretool.capture.files.reading import check_to_seek
+from wiretool.capture.files.source import PACKINGS
+from wiretool.capture.index.build import FileIndex, Joint, extended, index_of
+from wiretool.capture.index.fingerprint import seal_of
 from wiretool.errors import CaptureError, UsageError, system_reason
 from wiretool.pipeline.spark.stream_offsets import Offset, Reached, as_in, moved
 from wiretool.pipeline.spark.wishes import Wishes, is_pattern

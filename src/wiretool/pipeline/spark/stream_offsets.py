@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from wiretool.capture.index import NO_TIME, FileIndex, Joint
-from wiretool.capture.seals import seal
+from wiretool.capture.index.build import NO_TIME, FileIndex, Joint
+from wiretool.capture.index.fingerprint import seal
 from wiretool.errors import CaptureError, UsageError, system_reason
 from wiretool.expectations import json_problem
 

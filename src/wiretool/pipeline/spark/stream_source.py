@@ -15,8 +15,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from wiretool.capture.index import JOINT_BYTES, FileIndex, Joint
-from wiretool.capture.window import changed
+from wiretool.capture.index.build import JOINT_BYTES, FileIndex, Joint
+from wiretool.capture.index.window import changed
 from wiretool.errors import UsageError
 from wiretool.pipeline.spark.planning import Part, dealt
 from wiretool.pipeline.spark.source import reader_of

@@ -6,8 +6,9 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from wiretool.capture.ranges import read_span, read_span_packets
-from wiretool.pipeline import packets, rows
+from wiretool.capture.index.ranges import read_span, read_span_packets
+from wiretool.pipeline import packets
+from wiretool.pipeline.flows import rows
 from wiretool.pipeline.packets import PacketColumns
 from wiretool.pipeline.spark.planning import Part, planned
 from wiretool.pipeline.spark.pushdown import Condition, chosen, mask_of, window_of

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
 
-from wiretool.capture.index import JOINT_BYTES
+from wiretool.capture.index.build import JOINT_BYTES
 from wiretool.errors import CaptureError, UsageError, system_reason
 from wiretool.units import SIZE
 

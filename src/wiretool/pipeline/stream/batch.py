@@ -10,9 +10,9 @@ import msgspec
 import pyarrow as pa
 
 from wiretool.errors import CaptureError
-from wiretool.pipeline.carry import Carried, CarryReader
-from wiretool.pipeline.flows import FlowBatch
-from wiretool.pipeline.part import Done, Files
+from wiretool.pipeline.flows.open_flows import Carried, CarryReader
+from wiretool.pipeline.flows.reading import FlowBatch
+from wiretool.pipeline.flows.task import Done, Files
 from wiretool.pipeline.stream.checkpoint import ANEW
 from wiretool.pipeline.stream.states import States, StateWriter
 from wiretool.pipeline.tables import FlowTables

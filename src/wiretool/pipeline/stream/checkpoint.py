@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from wiretool import __version__
-from wiretool.capture.index import NO_TIME
+from wiretool.capture.index.build import NO_TIME
 from wiretool.errors import CaptureError, UsageError, why_unreadable
 from wiretool.expectations import json_problem
 from wiretool.folder_locks import HELD, release, take

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from wiretool.capture.index import FileIndex, Joint, extended, index_of, is_continued
-from wiretool.capture.seals import seal_of
+from wiretool.capture.index.build import FileIndex, Joint, extended, index_of, is_continued
+from wiretool.capture.index.fingerprint import seal_of
 from wiretool.errors import CaptureError, UsageError
 from wiretool.pipeline.inputs import UNREADABLE, files_in, is_named_capture, name_of, skipped, unpack
 from wiretool.pipeline.layout import Input

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from wiretool.bulk.apart import apart, may_run_apart
-from wiretool.capture.index import read_span
+from wiretool.capture.index.build import read_span
+from wiretool.dissect.columns.apart import apart, may_run_apart
+from wiretool.pipeline.flows.rows import rows_of
 from wiretool.pipeline.local import APART_PACKETS_MIN
-from wiretool.pipeline.rows import rows_of
 from wiretool.pipeline.shuffle import Shuffle
 from wiretool.pipeline.stream.batch import Task, Told, read_batch
 from wiretool.pipeline.stream.plan import Stretch

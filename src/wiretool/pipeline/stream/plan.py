@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from wiretool.capture.cuts import cut_after
-from wiretool.capture.index import NO_TIME, Joint, Span
-from wiretool.pipeline.once import WINDOW_NS
+from wiretool.capture.index.build import NO_TIME, Joint, Span
+from wiretool.capture.index.cuts import cut_after
+from wiretool.pipeline.flows.deduplicate import WINDOW_NS
 from wiretool.pipeline.stream.following import Followed, Following
 
 #: Bytes of captures in a batch: what is read of them is put in order in memory.

@@ -8,6 +8,7 @@ import msgspec
 
 from wiretool.errors import UsageError
 from wiretool.ledger import Account
+from wiretool.pipeline.flows.task import options_of
 from wiretool.pipeline.job import Job
 from wiretool.pipeline.layout import (
     FORMAT_SEALED,
@@ -25,7 +26,6 @@ from wiretool.pipeline.layout import (
     write_manifest,
     write_sealed,
 )
-from wiretool.pipeline.part import options_of
 from wiretool.pipeline.staging import STAGING, check_root
 from wiretool.pipeline.stream.checkpoint import Commit, Stream, remove_folder
 from wiretool.sinks.arrow.files import refused

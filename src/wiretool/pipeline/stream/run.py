@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from wiretool.capture.index import NO_TIME
+from wiretool.capture.index.build import NO_TIME
 from wiretool.errors import CaptureError, UsageError
 from wiretool.ledger import Account
+from wiretool.pipeline.flows.task import Files, port_names
 from wiretool.pipeline.inputs import name_of
 from wiretool.pipeline.job import Job
 from wiretool.pipeline.layout import FRAMES, File, Manifest
-from wiretool.pipeline.part import Files, port_names
 from wiretool.pipeline.staging import STAGING
 from wiretool.pipeline.stream.batch import Silence, Task, Told
 from wiretool.pipeline.stream.checkpoint import Checkpoint, Commit, Stream, StreamOptions, opened, remove_folder

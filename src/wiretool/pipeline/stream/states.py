@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wiretool.errors import CaptureError
-from wiretool.pipeline.carry import Carried
+from wiretool.pipeline.flows.open_flows import Carried
 from wiretool.pipeline.private import is_special
 from wiretool.sinks.arrow.files import reason, refused
 from wiretool.sinks.partial import part_of

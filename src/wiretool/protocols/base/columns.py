@@ -3,13 +3,12 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from wiretool.codec.columns import Column, Columns, Flags, Integers
-from wiretool.codec.hops import FrameBoundaries, Prefix, find_boundaries
+from wiretool.codec.frames.boundaries import FrameBoundaries, Prefix, find_boundaries
 from wiretool.codec.message import Message, Side
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.protocol import Protocol
@@ -272,7 +271,6 @@ class PrefixedColumns(ProtocolColumns):
         return find_boundaries(data, begins, stops, self._prefixes, is_server.astype(np.int64), guesses)
 
 
-@cache
 def columns_of(protocol: Protocol) -> ProtocolColumns | None:
     """Return what reads frames of connections of that protocol; None where each is read by itself."""
     columns: ProtocolColumns | None = protocol.part("columns")

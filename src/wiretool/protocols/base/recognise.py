@@ -6,9 +6,9 @@ from itertools import groupby
 from typing import NamedTuple
 
 from wiretool import limits
-from wiretool.codec.framing import SURE_AT_START, Piece, Splitter
+from wiretool.codec.frames.resync import chain_at_front
+from wiretool.codec.frames.splitter import SURE_AT_START, Piece, Splitter
 from wiretool.codec.message import SIDES, Side
-from wiretool.codec.resync import chain_at_front
 from wiretool.errors import DecodeError
 from wiretool.protocols.base.conversation import Conversation, let_go
 from wiretool.protocols.base.protocol import Protocol

@@ -6,7 +6,7 @@ from time import monotonic
 from typing import Any, NoReturn
 
 from wiretool import limits
-from wiretool.codec.frame_buffer import Inbox
+from wiretool.codec.frames.buffer import Inbox
 from wiretool.codec.message import SIDES
 from wiretool.errors import DecodeError, EncodeError
 from wiretool.load.link import Failed, Link

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from types import NoneType
 from typing import Any
 
-from wiretool.codec.flatbuffers import Scalar, Table, slots_of
+from wiretool.codec.flatbuffers.declaration import Scalar, Table, slots_of
 from wiretool.protocols.base.exchanges import Exchanges, Fields, Spoken, value_in
 from wiretool.protocols.sbp.messages import GOAWAY, Schema, operations_of
 from wiretool.protocols.sbp.schema import LATEST

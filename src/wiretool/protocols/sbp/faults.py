@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wiretool.codec.flatbuffers import Table
+from wiretool.codec.flatbuffers.declaration import Table
 from wiretool.codec.jsonform import nearest
 from wiretool.codec.message import Role, Side, fields_of
 from wiretool.errors import EncodeError

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from wiretool.codec import reference
-from wiretool.codec.flatbuffers import Table, table_from_json
+from wiretool.codec.flatbuffers.declaration import Table, table_from_json
 from wiretool.codec.jsonform import json_form, nearest
 from wiretool.codec.message import Side, fields_of
 from wiretool.codec.remembering import remembered

@@ -13,9 +13,9 @@ import msgspec
 from wiretool import limits
 from wiretool.codec import reference
 from wiretool.codec.compiled import decoder
-from wiretool.codec.flatbuffers import Table
-from wiretool.codec.flatbuffers_compiled import missing_error, read_fast
-from wiretool.codec.flatbuffers_reader import read_root
+from wiretool.codec.flatbuffers.compiled import missing_error, read_fast
+from wiretool.codec.flatbuffers.declaration import Table
+from wiretool.codec.flatbuffers.reader import read_root
 from wiretool.codec.message import Message, Side
 from wiretool.codec.remembering import remembered
 from wiretool.errors import DecodeError, EncodeError, OverLimit

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Annotated, Any
 
 from wiretool.codec.cursor import Cursor
-from wiretool.codec.flatbuffers import Table, slots_of, table_form
-from wiretool.codec.flatbuffers_writer import encode_root
+from wiretool.codec.flatbuffers.declaration import Table, slots_of, table_form
+from wiretool.codec.flatbuffers.writer import encode_root
 from wiretool.codec.message import Message, message
 from wiretool.codec.types import U8, U16, U32, Data, WireType
 from wiretool.errors import EncodeError

@@ -7,10 +7,19 @@ from typing import Annotated, Any, NamedTuple
 
 from wiretool.codec.compiled import decoder
 from wiretool.codec.cursor import Cursor
-from wiretool.codec.flatbuffers import Int16, Int32, Int64, Many, RequiredString, Table, table_form, table_from_json
-from wiretool.codec.flatbuffers_compiled import missing_error, read_fast
-from wiretool.codec.flatbuffers_reader import annotate_root
-from wiretool.codec.flatbuffers_writer import encode_root
+from wiretool.codec.flatbuffers.compiled import missing_error, read_fast
+from wiretool.codec.flatbuffers.declaration import (
+    Int16,
+    Int32,
+    Int64,
+    Many,
+    RequiredString,
+    Table,
+    table_form,
+    table_from_json,
+)
+from wiretool.codec.flatbuffers.reader import annotate_root
+from wiretool.codec.flatbuffers.writer import encode_root
 from wiretool.codec.message import Message, message
 from wiretool.codec.types import U8, U32, RestBytes, WireType
 from wiretool.errors import DecodeError, EncodeError

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from wiretool.codec.flatbuffers import Int32, Int64, Int64s, RequiredString, String
+from wiretool.codec.flatbuffers.declaration import Int32, Int64, Int64s, RequiredString, String
 from wiretool.codec.message import Issued
 
 _STREAM = Issued("stream", besides=(-1,))

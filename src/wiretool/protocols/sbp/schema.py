@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wiretool.codec.flatbuffers import Table
+from wiretool.codec.flatbuffers.declaration import Table
 from wiretool.protocols.sbp import tables, tables_unserved
 from wiretool.protocols.sbp.messages import APPEND, FETCH, SbpFrame, Schema
 from wiretool.protocols.sbp.records import AppendEntry, Batches, entry_form, entry_from_json, read_entries

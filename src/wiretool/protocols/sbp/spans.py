@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from wiretool.codec import reference
 from wiretool.codec.cursor import Cursor, Span
-from wiretool.codec.flatbuffers_reader import annotate_root, tile
+from wiretool.codec.flatbuffers.reader import annotate_root, tile
 from wiretool.errors import DecodeError
 from wiretool.protocols.sbp.framing import LENGTH_BYTES, read_frame
 from wiretool.protocols.sbp.messages import RESPONSE, RESPONSE_END, SYSTEM_ERROR, SbpFrame, Schema

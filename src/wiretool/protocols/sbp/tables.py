@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from wiretool.codec.flatbuffers import (
+from wiretool.codec.flatbuffers.compiled import decode_root
+from wiretool.codec.flatbuffers.declaration import (
     Boolean,
     Bytes,
     Int8,
@@ -20,7 +21,6 @@ from wiretool.codec.flatbuffers import (
     String,
     Table,
 )
-from wiretool.codec.flatbuffers_compiled import decode_root
 from wiretool.codec.message import Varies, message
 from wiretool.protocols.sbp.roles import RequiredAddress, ServerId, StreamId
 

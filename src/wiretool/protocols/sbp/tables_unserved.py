@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from wiretool.codec.flatbuffers import (
+from wiretool.codec.flatbuffers.compiled import decode_root
+from wiretool.codec.flatbuffers.declaration import (
     Boolean,
     Bytes,
     Int32,
@@ -18,7 +19,6 @@ from wiretool.codec.flatbuffers import (
     UInt8,
     UnionSlot,
 )
-from wiretool.codec.flatbuffers_compiled import decode_root
 from wiretool.codec.message import message
 from wiretool.protocols.sbp.roles import StreamId
 from wiretool.protocols.sbp.tables import SPEC, Range, Status, Stream

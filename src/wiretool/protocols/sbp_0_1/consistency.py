@@ -11,7 +11,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from wiretool import limits
-from wiretool.codec.flatbuffers import Table
+from wiretool.codec.flatbuffers.declaration import Table
 from wiretool.codec.message import Side
 from wiretool.consistency.batch_log import AppendedBatch, Fetch, FetchedBatch
 from wiretool.consistency.model import Anomaly, Consistency, Question, ReadTalk

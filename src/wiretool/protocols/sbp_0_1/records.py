@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from wiretool.codec.compiled import decoder
 from wiretool.codec.cursor import Cursor
-from wiretool.codec.flatbuffers import (
+from wiretool.codec.flatbuffers.declaration import (
     Int16,
     Int32,
     Int64,
@@ -16,7 +16,7 @@ from wiretool.codec.flatbuffers import (
     table_form,
     table_from_json,
 )
-from wiretool.codec.flatbuffers_writer import encode_root
+from wiretool.codec.flatbuffers.writer import encode_root
 from wiretool.codec.message import Message, fields_of, message
 from wiretool.codec.types import I64, U8, WireType
 from wiretool.errors import DecodeError, EncodeError

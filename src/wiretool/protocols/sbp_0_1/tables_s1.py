@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from wiretool.codec.flatbuffers import Boolean, Int8, Int16, Int32, Int64, Many, One, Scalar, String, Table
+from wiretool.codec.flatbuffers.declaration import Boolean, Int8, Int16, Int32, Int64, Many, One, Scalar, String, Table
 from wiretool.codec.message import Varies, message
 from wiretool.protocols.sbp.roles import Address, ServerId, StreamId, StreamIds
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from wiretool.codec.flatbuffers import (
+from wiretool.codec.flatbuffers.declaration import (
     Boolean,
     Bytes,
     Int8,

@@ -4,13 +4,13 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from wiretool.analysis.dialogues import Dialogue, Recording
 from wiretool.codec.message import Issued, Message, Position, Role
 from wiretool.faults.adapter import Form, fault_adapter_of
 from wiretool.faults.places import Pattern, roles_in, values_at
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.records import Record
 from wiretool.replay.adapter.values import Identity, Place, Steps
-from wiretool.sessions.dialogues import Dialogue, Recording
 
 
 class Analysis:

@@ -1,8 +1,8 @@
 """The fifth role: differences that are no findings."""
 
+from wiretool.analysis.dialogues import Dialogue
 from wiretool.records import Record
 from wiretool.replay.adapter.values import Difference, Excuse
-from wiretool.sessions.dialogues import Dialogue
 
 
 class Explanation:

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from wiretool.analysis.dialogues import Dialogue
 from wiretool.records import Record
 from wiretool.replay.adapter.analysis import Analysis
 from wiretool.replay.adapter.values import Breach
-from wiretool.replay.values import Values
-from wiretool.sessions.dialogues import Dialogue
+from wiretool.replay.playing.id_map import Values
 
 
 class Matching(Analysis):

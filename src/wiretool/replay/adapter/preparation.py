@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from wiretool.analysis.dialogues import Recording
 from wiretool.records import Record
 from wiretool.replay.adapter.analysis import Analysis
 from wiretool.replay.adapter.values import Talk
-from wiretool.replay.values import Values
+from wiretool.replay.playing.id_map import Values
 from wiretool.server.options import MockOptions
-from wiretool.sessions.dialogues import Recording
 
 
 class Preparation(Analysis):

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from wiretool.analysis.dialogues import Dialogue
 from wiretool.codec.message import Credential, Issued, Message, Named, Position, Role, fields_of
 from wiretool.faults.places import with_value
 from wiretool.protocols.base.conversation import Conversation
@@ -17,8 +18,7 @@ from wiretool.replay.adapter.values import (
     Wait,
 )
 from wiretool.replay.carrier import Carrier
-from wiretool.replay.values import Values
-from wiretool.sessions.dialogues import Dialogue
+from wiretool.replay.playing.id_map import Values
 
 
 class Rewriting(Analysis):

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from wiretool.analysis.dialogues import Dialogue
 from wiretool.codec.message import Credential, Message, Role, Varies
 from wiretool.records import Record
-from wiretool.sessions.dialogues import Dialogue
 
 #: Stands for what is not there.
 ABSENT = "(absent)"

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
+from wiretool.analysis.dialogues import Dialogue, Ended, Exchange, Recording, exchanges_of, in_turn
+from wiretool.analysis.subjects import Subject
 from wiretool.codec.message import Side, fields_of
 from wiretool.records import Record
 from wiretool.replay.adapter import Difference, ReplayAdapter, Verdict
@@ -12,12 +14,10 @@ from wiretool.replay.diff.likeness import CLIENT_ID, Eye, subjects_of
 from wiretool.replay.diff.losses import Losses, neighbours
 from wiretool.replay.diff.matching import Matched, match
 from wiretool.replay.diff.shifting import Met, shift_positions
-from wiretool.replay.judge import ABSENT, judge, judge_number, note_breach, note_unfound_breach
-from wiretool.replay.line import covered
-from wiretool.replay.outcomes import Outcome
-from wiretool.replay.values import Values
-from wiretool.sessions.dialogues import Dialogue, Ended, Exchange, Recording, exchanges_of, in_turn
-from wiretool.sessions.subjects import Subject
+from wiretool.replay.judging.judge import ABSENT, judge, judge_number, note_breach, note_unfound_breach
+from wiretool.replay.judging.outcomes import Outcome
+from wiretool.replay.playing.connection import covered
+from wiretool.replay.playing.id_map import Values
 
 #: Messages of a connection without a counterpart that are named.
 NAMED_MAX = 4

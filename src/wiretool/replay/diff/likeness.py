@@ -3,14 +3,14 @@
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
+from wiretool.analysis.dialogues import Dialogue, Recording
+from wiretool.analysis.subjects import Subject, Subjects
 from wiretool.codec.message import Issued, Position, Role, Varies
 from wiretool.faults.adapter import Form, Kind
 from wiretool.faults.places import Pattern, values_at, with_value
 from wiretool.records import Record
 from wiretool.replay.adapter import Breach, Difference, Excuse, Place, ReplayAdapter, is_noise
-from wiretool.replay.values import Values
-from wiretool.sessions.dialogues import Dialogue, Recording
-from wiretool.sessions.subjects import Subject, Subjects
+from wiretool.replay.playing.id_map import Values
 
 #: Ids of clients: each stands for another in the other capture, within its connection.
 CLIENT_ID = Issued("client id", is_unique=False)

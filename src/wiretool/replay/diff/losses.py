@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from math import inf
 
+from wiretool.analysis.dialogues import Dialogue
 from wiretool.codec.message import Side
 from wiretool.records import Record
-from wiretool.sessions.dialogues import Dialogue
 
 
 class Losses:

@@ -4,9 +4,9 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
+from wiretool.analysis.dialogues import Dialogue
 from wiretool.codec.message import SIDES
 from wiretool.records import Record
-from wiretool.sessions.dialogues import Dialogue
 
 #: Below this likeness, from 0 to 1, two conversations are two things.
 LIKENESS_MIN = 0.25

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from wiretool.codec.message import Position
 from wiretool.records import Record
 from wiretool.replay.adapter import ReplayAdapter
-from wiretool.replay.values import Values
+from wiretool.replay.playing.id_map import Values
 
 
 class Met(NamedTuple):

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from wiretool.replay.adapter import Difference, Verdict
-from wiretool.replay.outcomes import Outcome
+from wiretool.replay.judging.accept import settle, verdict_of
+from wiretool.replay.judging.field_selector import Spot, named
+from wiretool.replay.judging.outcomes import Outcome
 from wiretool.replay.report.data import message_of
-from wiretool.replay.settling import settle, verdict_of
-from wiretool.replay.spots import Spot, named
 
 WHY = "it varies between the captures of the same, too"
 

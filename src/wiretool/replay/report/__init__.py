@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from wiretool.replay.coverage import MIN_JUDGED
-from wiretool.replay.outcomes import Outcome
+from wiretool.analysis.dialogues import Recording
+from wiretool.replay.judging.coverage import MIN_JUDGED
+from wiretool.replay.judging.outcomes import Outcome
 from wiretool.replay.report.data import REPLAY, Report, Wording, report_of
 from wiretool.replay.report.html import html_text
 from wiretool.replay.report.json import json_report, ndjson_text
 from wiretool.replay.report.junit import junit_text
 from wiretool.replay.report.text import report_text
 from wiretool.replay.script import Script
-from wiretool.sessions.dialogues import Recording
 from wiretool.sinks.choose import is_coloured, width_of
 from wiretool.sinks.output import Output
 

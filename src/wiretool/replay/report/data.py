@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from wiretool.analysis.dialogues import Dialogue, Recording
+from wiretool.filter.names import spelt
 from wiretool.records import Record
 from wiretool.replay.adapter import Difference, Verdict
-from wiretool.replay.coverage import MIN_JUDGED, Coverage, coverage_of
-from wiretool.replay.judge import ABSENT
-from wiretool.replay.outcomes import END_NAME, Accounted, Outcome
+from wiretool.replay.judging.coverage import MIN_JUDGED, Coverage, coverage_of
+from wiretool.replay.judging.judge import ABSENT
+from wiretool.replay.judging.outcomes import END_NAME, Accounted, Outcome
 from wiretool.replay.script import Script
-from wiretool.sessions.dialogues import Dialogue, Recording
 from wiretool.units import counted
-from wiretool.where.names import spelt
 
 
 class Wording(NamedTuple):

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from html import escape
 
 from wiretool.replay.adapter import Verdict
-from wiretool.replay.judge import ABSENT
-from wiretool.replay.outcomes import Outcome
+from wiretool.replay.judging.judge import ABSENT
+from wiretool.replay.judging.outcomes import Outcome
 from wiretool.replay.report.data import Report, differing, record_of
 from wiretool.replay.report.values import beside
 from wiretool.sinks.printable import printable

@@ -4,12 +4,12 @@ from collections import defaultdict
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
+from wiretool.analysis.dialogues import Dialogue
 from wiretool.replay.adapter import Verdict
-from wiretool.replay.outcomes import Outcome
+from wiretool.replay.judging.outcomes import Outcome
 from wiretool.replay.report.data import Report, differing, record_of
 from wiretool.replay.report.text import place_text
 from wiretool.replay.report.values import beside
-from wiretool.sessions.dialogues import Dialogue
 from wiretool.sinks.printable import printable
 
 #: Exchanges that are a test case each; of more, each connection is one, as nobody pages through thousands.

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from wiretool.records import Record
 from wiretool.replay.adapter import Difference, Verdict
-from wiretool.replay.judge import ABSENT
-from wiretool.replay.outcomes import Outcome
+from wiretool.replay.judging.judge import ABSENT
+from wiretool.replay.judging.outcomes import Outcome
 from wiretool.replay.report.data import Group, Report, differing, packets_of, record_of
 from wiretool.replay.report.values import beside, shortened
 from wiretool.sinks.printable import printable

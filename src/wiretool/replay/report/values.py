@@ -4,7 +4,7 @@ import json
 from itertools import takewhile
 from typing import Any
 
-from wiretool.replay.judge import ABSENT
+from wiretool.replay.judging.judge import ABSENT
 from wiretool.sinks.printable import printable
 
 #: Characters of a value that are shown before it is cut, and how many on each side of a cut.

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from wiretool.analysis.exchanges import NONE, Exchanged, Exchanging, Open
 from wiretool.batches.batch import Batch
 from wiretool.codec.columns import Integers
-from wiretool.sessions.exchanges import NONE, Exchanged, Exchanging, Open
 from wiretool.sinks.arrow.arrays import coded_of, numbers_of
 from wiretool.sinks.arrow.frames import utf8
 from wiretool.sinks.arrow.leaves import CODED

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from wiretool.batches.batch import Batch, FrameRun
+from wiretool.filter import History, Names, Selection
+from wiretool.filter.judge import judge_of, relation_of, with_times
+from wiretool.filter.syntax import AnyOf, Comparison, Constant, Every, Node, Not, Operand, Truth, parse
 from wiretool.protocols.base.columns import Group
 from wiretool.sinks.arrow.filter_compare import Mask, both, compare, is_missing, is_true, negated
 from wiretool.sinks.arrow.filter_history import begin_batch
 from wiretool.sinks.arrow.filter_values import Rows, Same, Values
-from wiretool.where import History, Names, Selection
-from wiretool.where.judge import judge_of, relation_of, with_times
-from wiretool.where.syntax import AnyOf, Comparison, Constant, Every, Node, Not, Operand, Truth, parse
 
 #: A test of frames, and one of the columns that operands lead to (of so many rows).
 Test = Callable[[Rows], Mask]

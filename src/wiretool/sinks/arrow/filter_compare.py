@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wiretool.codec.columns import Flags
+from wiretool.filter.judge import Relation
+from wiretool.filter.names import Kind, kind_of
 from wiretool.sinks.arrow.filter_values import Codes, Each, Plain, Same, Values
-from wiretool.where.judge import Relation
-from wiretool.where.names import Kind, kind_of
 
 #: One truth for every row, or the same for all.
 Mask = Flags | bool

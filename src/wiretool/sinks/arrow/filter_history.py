@@ -3,9 +3,9 @@
 from typing import Any
 
 from wiretool.batches.batch import Batch
+from wiretool.filter.history import Getter, History, Steps
 from wiretool.sinks.arrow.filter_compare import each_of
 from wiretool.sinks.arrow.filter_values import Rows
-from wiretool.where.history import Getter, History, Steps
 
 
 def begin_batch(history: History, batch: Batch) -> None:

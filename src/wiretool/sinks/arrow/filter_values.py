@@ -12,11 +12,11 @@ from wiretool.batches.rows import records_of, values_of
 from wiretool.codec.columns import Choice, Column, Flags, Integers, Made, Numbers, Spans, Sparse, Struct, Uuids
 from wiretool.codec.message import fields_of
 from wiretool.codec.types import Data, WireType, uuid_text
+from wiretool.filter.history import History, Steps
+from wiretool.filter.values import address_part
 from wiretool.protocols.base.columns import NO_REPLY, Group
 from wiretool.records import Record
 from wiretool.sinks.arrow.arrays import hex_of, spans_of
-from wiretool.where.history import History, Steps
-from wiretool.where.values import address_part
 
 #: Where what is written in hex is taken from an array of all data in hex; text has 32-bit offsets.
 HEX_BYTES_MAX = 1 << 29

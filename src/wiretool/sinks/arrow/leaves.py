@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from wiretool.codec.flatbuffers import Scalar, ScalarsSlot, TableSlot, TablesSlot
+from wiretool.codec.flatbuffers.declaration import Scalar, ScalarsSlot, TableSlot, TablesSlot
 from wiretool.codec.json_text import json_text
 from wiretool.codec.json_types import JsonList
 from wiretool.codec.message import Message, fields_of

@@ -8,14 +8,14 @@ from typing import Any
 import pyarrow as pa
 
 from wiretool.codec.columns import Choice, Column, Sparse, Struct
-from wiretool.codec.flatbuffers import Table, table_from_json
+from wiretool.codec.flatbuffers.declaration import Table, table_from_json
 from wiretool.codec.message import Message, fields_of
 from wiretool.codec.types import Data, WireType
 from wiretool.errors import EncodeError
+from wiretool.filter.fields import form_of
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.sinks.arrow.leaves import BINARY, CODED, JSON, TEXT, TRUTH, WHOLE, Leaf, leaf_of, plain
-from wiretool.where.fields import form_of
 
 #: In front of the fields: which frame it is.
 KEY: tuple[tuple[str, pa.DataType], ...] = (

@@ -25,7 +25,7 @@ from wiretool.codec.columns import (
     Struct,
     Uuids,
 )
-from wiretool.codec.flatbuffers import BytesSlot
+from wiretool.codec.flatbuffers.declaration import BytesSlot
 from wiretool.codec.json_text import json_text, quoted
 from wiretool.codec.types import Data, WireType, uuid_text
 from wiretool.protocols.base.columns import Events

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 import pyarrow.compute as pc
 
 from wiretool.codec.json_text import json_text
+from wiretool.filter.names import spelt
+from wiretool.filter.tokens import steps_of
 from wiretool.records import Record
 from wiretool.sinks.csv import NAMES, CsvText
 from wiretool.sinks.lines.cells import object_of
@@ -13,8 +15,6 @@ from wiretool.sinks.lines.strings import Piece, joined
 from wiretool.sinks.lines.values import Steps, Values
 from wiretool.sinks.ndjson import RecordText, chosen
 from wiretool.sinks.sink import Columns
-from wiretool.where.names import spelt
-from wiretool.where.tokens import steps_of
 
 #: Both packets of a frame have a cell of their own in CSV.
 _CSV_STEPS: dict[str, Steps] = {"first_packet": ("packets", 0), "last_packet": ("packets", 1)}

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Any
 
-from wiretool.codec.flatbuffers import TableSlot, TablesSlot
+from wiretool.codec.flatbuffers.declaration import TableSlot, TablesSlot
 from wiretool.codec.json_types import JsonList
 from wiretool.codec.message import REQUIRED, Declaration, Field, Message, fields_of
 from wiretool.codec.nested import Nested

@@ -1,7 +1,7 @@
 """One line a record, more for the text of a problem: number, time, connection, direction, protocol, message, fields."""
 
+from wiretool.analysis.replies import ReplyTimes
 from wiretool.records import Record
-from wiretool.sessions.replies import ReplyTimes
 from wiretool.sinks.printable import cut_to, printable, width_of, wrap_text
 from wiretool.sinks.text.colour import Colour, cycle
 from wiretool.sinks.text.values import Pairs, pairs_of, short

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from wiretool.analysis.replies import ReplyTimes
 from wiretool.codec.cursor import Span
 from wiretool.records import Record
-from wiretool.sessions.replies import ReplyTimes
 from wiretool.sinks.output import Output
 from wiretool.sinks.printable import cut_to, width_of
 from wiretool.sinks.sink import Column, Columns, Sink

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from wiretool.sessions.stats import ConnectionRow, Row, Stats, per_second
+from wiretool.analysis.stats import ConnectionRow, Row, Stats, per_second
 from wiretool.sinks.text.line import duration
 from wiretool.sinks.text.tables import Head, table_text
 from wiretool.sinks.text.wrapping import wrap_lines

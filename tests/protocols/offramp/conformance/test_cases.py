@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from wiretool.conformance.active.mock_run import run_on_mock
 from wiretool.conformance.case import MUST, Conformance, Verdict, case
-from wiretool.conformance.mock_run import run_on_mock
-from wiretool.conformance.mutants import applied, mutants_of
+from wiretool.conformance.mutation.mutants import applied, mutants_of
 from wiretool.conformance.registry import conformance_of
 from wiretool.protocols.offramp.conformance.steps import MEANWHILE, open_stream, taken_leniently, text, undecodable
 

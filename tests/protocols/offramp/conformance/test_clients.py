@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from wiretool.capture.files import read_packets
-from wiretool.conformance.client_run import ClientOptions, run_client_cases
+from wiretool.capture.files.reading import read_packets
+from wiretool.conformance.clients.run import ClientOptions, run_client_cases
 from wiretool.conformance.levels import Verdict
 from wiretool.protocols.offramp.conformance import CONFORMANCE
 from wiretool.replay.recording import recording_of

@@ -7,7 +7,7 @@ import pytest
 
 from tests.conformance.recorded_cases import judged_both_ways
 from wiretool.conformance.levels import Verdict
-from wiretool.conformance.mutants import mutants_of
+from wiretool.conformance.mutation.mutants import mutants_of
 from wiretool.conformance.registry import conformance_of
 from wiretool.conformance.values import Bindings
 from wiretool.protocols.offramp.conformance.steps import Target

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from wiretool.capture.files import read_packets
+from wiretool.capture.files.reading import read_packets
 from wiretool.codec.message import Side
-from wiretool.conformance.observed import Closing, Item, Observed, ObservedConnection, observe
-from wiretool.conformance.rules import NS_PER_S, Observation, Rule
+from wiretool.conformance.recorded.observed import Closing, Item, Observed, ObservedConnection, observe
+from wiretool.conformance.recorded.rules import NS_PER_S, Observation, Rule
 from wiretool.protocols.offramp import framing
 from wiretool.protocols.offramp.conformance.rules import RULES
 from wiretool.replay.recording import recording_of

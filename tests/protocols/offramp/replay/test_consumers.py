@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.replay.stage import check_no_finding, replay
-from wiretool.capture.files import read_packets
+from wiretool.capture.files.reading import read_packets
 from wiretool.replay.adapter import Verdict
 from wiretool.replay.adapters import manners
 from wiretool.replay.recording import recording_of

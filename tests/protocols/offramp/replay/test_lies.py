@@ -6,12 +6,12 @@ import msgspec
 
 from tests.replay.forms import PLAIN_MANNERS
 from tests.replay.mutants import Spot, mutated
-from wiretool.capture.files import read_packets
+from wiretool.analysis.dialogues import Recording
+from wiretool.capture.files.reading import read_packets
 from wiretool.protocols.offramp.messages import HandshakeResponse
 from wiretool.replay.adapters import manners
 from wiretool.replay.diff.comparing import compare
 from wiretool.replay.recording import recording_of
-from wiretool.sessions.dialogues import Recording
 
 CAPTURES = Path(__file__).parents[4] / "captures" / "offramp"
 ACCEPT = "Sec-WebSocket-Accept"

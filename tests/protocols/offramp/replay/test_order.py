@@ -8,7 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.replay.stage import replay
-from wiretool.capture.files import read_packets
+from wiretool.analysis.dialogues import Dialogue, in_turn
+from wiretool.capture.files.reading import read_packets
 from wiretool.cli import app
 from wiretool.codec.message import Message, Side
 from wiretool.protocols.offramp.handshake import request
@@ -27,12 +28,11 @@ from wiretool.protocols.offramp.replay.roads import is_decided
 from wiretool.records import Record
 from wiretool.replay.adapter import Difference
 from wiretool.replay.adapters import manners
-from wiretool.replay.grid import grid
+from wiretool.replay.compare_servers import grid
 from wiretool.replay.recording import recording_of
 from wiretool.server.mock import Outbox
 from wiretool.server.options import MockOptions
 from wiretool.server.part import mock_for
-from wiretool.sessions.dialogues import Dialogue, in_turn
 
 CAPTURES = Path(__file__).parents[4] / "captures" / "offramp"
 Said = tuple[int, Side, Message]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import SHARED
 from tests.replay.stage import Replayed, Stage, check_no_finding, counts, replay
-from wiretool.capture.files import read_packets
+from wiretool.capture.files.reading import read_packets
 from wiretool.capture.packets import Packet
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.offramp.replay.adapter import OfframpReplayAdapter
@@ -18,8 +18,8 @@ from wiretool.protocols.offramp.server.mock import OfframpMock
 from wiretool.protocols.offramp.server.roads import RoadStart
 from wiretool.replay.adapter import Identity, Verdict
 from wiretool.replay.adapters import manners
-from wiretool.replay.judge import VARIES
-from wiretool.replay.player import Player
+from wiretool.replay.judging.judge import VARIES
+from wiretool.replay.playing.player import Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import script_of
 from wiretool.server.mock import Action, Mock, Outbox

@@ -14,10 +14,10 @@ import pytest
 
 from tests.conftest import SHARED
 from tests.protocols.offramp.server.network import Network
-from wiretool.codec.framing import Splitter
+from wiretool.codec.frames.splitter import Splitter
 from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Message
-from wiretool.dissect import read
+from wiretool.dissect.dissector import read
 from wiretool.protocols.offramp.connection import Connection
 from wiretool.protocols.offramp.messages import HandshakeRequest, MessageEvent, RebalanceEvent
 from wiretool.protocols.offramp.server import OfframpMock

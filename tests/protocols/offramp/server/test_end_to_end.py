@@ -12,7 +12,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from wiretool.net.addresses import Address
-from wiretool.net.host import Host
+from wiretool.net.serving.host import Host
 from wiretool.net.sockets import Socket
 from wiretool.protocols.offramp.server import OfframpMock
 from wiretool.protocols.offramp.server.feed import FeedMessage

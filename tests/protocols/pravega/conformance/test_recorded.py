@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from tests.protocols.pravega.server.recorded import START_NS, bytes_of, probes
-from wiretool.codec.framing import Piece, Splitter
+from wiretool.codec.frames.splitter import Piece, Splitter
 from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Message, Side
 from wiretool.conformance.levels import Verdict
-from wiretool.conformance.observed import UNDECODABLE, Closing, Observed, ObservedConnection
-from wiretool.conformance.passive import judge_recording
+from wiretool.conformance.recorded.judgement import judge_recording
+from wiretool.conformance.recorded.observed import UNDECODABLE, Closing, Observed, ObservedConnection
 from wiretool.conformance.registry import conformance_of
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.registry import protocol_named

@@ -4,8 +4,8 @@ from typing import Any
 
 from wiretool.codec.message import Side
 from wiretool.conformance.levels import Verdict
-from wiretool.conformance.observed import Observed, ObservedConnection
-from wiretool.conformance.passive import judge_recording
+from wiretool.conformance.recorded.judgement import judge_recording
+from wiretool.conformance.recorded.observed import Observed, ObservedConnection
 from wiretool.conformance.registry import conformance_of
 
 ACK = {"writer_id": "w", "event_number": 1, "previous_event_number": 0, "current_segment_write_offset": 8}

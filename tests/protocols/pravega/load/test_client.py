@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.load.stage import Wire
-from wiretool.codec.marks import MARK_BYTES
+from wiretool.codec.event_trailer import MARK_BYTES
 from wiretool.errors import Unmet
 from wiretool.load.checking import Checker
 from wiretool.load.events import Filler, Maker, writer_of

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wiretool.analysis.dialogues import Dialogue
 from wiretool.protocols.pravega.replay.appends import Append, AppendLog
 from wiretool.protocols.pravega.replay.flights import Flight, Flights, flights_of
 from wiretool.records import Record
-from wiretool.sessions.dialogues import Dialogue
 
 DIALOGUES = [Dialogue(number, f"10.0.0.1:{number}", "10.0.0.2:12345", "pravega") for number in range(3)]
 

@@ -4,7 +4,7 @@ from tests.helpers.captures import tcp_packets
 from tests.replay import talks
 from tests.replay.talks import SEGMENT, WRITER
 from wiretool import limits
-from wiretool.capture.items import Side
+from wiretool.capture.tcp.stream_events import Side
 from wiretool.codec.message import Message
 from wiretool.protocols.pravega.failures import AuthTokenCheckFailed, NoSuchSegment, SegmentIsSealed
 from wiretool.protocols.pravega.framing import encode
@@ -21,8 +21,8 @@ from wiretool.protocols.pravega.replay.state import Delete, Extend, Held, Past, 
 from wiretool.protocols.pravega.segments import CreateSegment
 from wiretool.protocols.pravega.structures import NONE_I64, TableEntries, TableEntry, TableKey, TableValue
 from wiretool.protocols.pravega.tables import ReadTable, TableRead
+from wiretool.replay.playing.id_map import Values
 from wiretool.replay.recording import recording_of
-from wiretool.replay.values import Values
 
 TABLE = "scope/table/0.#epoch.0"
 HELLO = Hello(high_version=17, low_version=5)

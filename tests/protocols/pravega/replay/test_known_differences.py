@@ -10,7 +10,8 @@ from tests.helpers.captures import tcp_packets
 from tests.protocols.pravega.server.talk import OTHER, SEGMENT, WRITER
 from tests.replay.liars import Liar
 from tests.replay.stage import START_NS, Replayed, Stage
-from wiretool.capture.items import Side
+from wiretool.analysis.dialogues import Recording
+from wiretool.capture.tcp.stream_events import Side
 from wiretool.codec.message import Message
 from wiretool.protocols.pravega.failures import AuthTokenCheckFailed, NoSuchSegment, WrongHost
 from wiretool.protocols.pravega.framing import encode
@@ -34,11 +35,10 @@ from wiretool.protocols.pravega.tables import CreateTableSegment, ReadTableEntri
 from wiretool.replay.adapter import Verdict
 from wiretool.replay.adapters import manners
 from wiretool.replay.diff.comparing import compare
-from wiretool.replay.player import Player
+from wiretool.replay.playing.player import Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import script_of
 from wiretool.server.mock import Send
-from wiretool.sessions.dialogues import Recording
 
 THIRD = "scope/stream/2.#epoch.0"
 TABLE = "scope/table/0.#epoch.0"

@@ -8,18 +8,18 @@ from tests.protocols.pravega.replay.test_replay import told
 from tests.protocols.pravega.server.talk import SEGMENT, WRITER
 from tests.replay.liars import Liar
 from tests.replay.lies import Lie, changed, find_beside_honest, find_in_diff, find_in_replay, play, server_of
-from wiretool.capture.files import read_packets
+from wiretool.analysis.dialogues import Recording
+from wiretool.capture.files.reading import read_packets
 from wiretool.protocols.pravega.failures import NoSuchSegment, SegmentIsSealed
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import DataAppended, ReadSegment, SegmentRead
 from wiretool.protocols.pravega.server.mock import PravegaMock
 from wiretool.replay.adapter import Verdict
 from wiretool.replay.adapters import manners
+from wiretool.replay.compare_servers import grid
 from wiretool.replay.diff.comparing import compare
-from wiretool.replay.grid import grid
 from wiretool.replay.recording import recording_of
 from wiretool.server.mock import Action, Send
-from wiretool.sessions.dialogues import Recording
 
 OWN = HERE.parent / "captures" / "pravega"
 

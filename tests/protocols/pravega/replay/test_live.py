@@ -20,7 +20,7 @@ from wiretool.protocols.pravega.segments import GetStreamSegmentInfo, SealSegmen
 from wiretool.protocols.pravega.server.mock import PravegaMock
 from wiretool.records import Record
 from wiretool.replay.adapter import Difference, Excuse, Verdict
-from wiretool.replay.known_differences import ANOTHER, Case, KnownDifference, explain
+from wiretool.replay.judging.known_differences import ANOTHER, Case, KnownDifference, explain
 
 _runs = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 12)), max_size=5)
 

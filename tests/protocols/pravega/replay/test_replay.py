@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import HERE, SHARED
 from tests.replay.liars import Liar
 from tests.replay.stage import START_NS, Replayed, replay
-from wiretool.capture.files import read_packets
+from wiretool.capture.files.reading import read_packets
 from wiretool.codec.message import Message
 from wiretool.protocols.pravega.replay.initial_state import past_of
 from wiretool.protocols.pravega.replay.state import Before

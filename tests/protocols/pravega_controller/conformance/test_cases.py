@@ -3,8 +3,8 @@
 import re
 from dataclasses import replace
 
+from wiretool.conformance.active.mock_run import run_on_mock
 from wiretool.conformance.case import Expect, ExpectAll, Send, Verdict
-from wiretool.conformance.mock_run import run_on_mock
 from wiretool.conformance.registry import conformance_of
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
 

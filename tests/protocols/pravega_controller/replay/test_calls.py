@@ -8,7 +8,8 @@ import pytest
 from tests.conftest import HERE
 from tests.replay.controllers import Change, LyingController, with_a_past
 from tests.replay.stage import Replayed, replay
-from wiretool.capture.files import read_packets
+from wiretool.analysis.dialogues import Told
+from wiretool.capture.files.reading import read_packets
 from wiretool.protocols.pravega.messages import SetupAppend
 from wiretool.protocols.pravega.server.mock import PravegaMock
 from wiretool.replay.adapter import Verdict
@@ -17,7 +18,6 @@ from wiretool.replay.recording import recording_of
 from wiretool.replay.script import Say, script_of
 from wiretool.server.mock import Action, Send
 from wiretool.server.options import MockOptions
-from wiretool.sessions.dialogues import Told
 
 CAPTURES = HERE.parent / "captures" / "pravega"
 CONTROLLER = "pravega-controller"

@@ -9,7 +9,8 @@ import pytest
 from tests.conftest import HERE
 from tests.replay.controllers import LyingController, ask
 from tests.replay.stage import START_NS, Stage
-from wiretool.capture.files import read_packets
+from wiretool.analysis.dialogues import Recording
+from wiretool.capture.files.reading import read_packets
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.pravega.server.mock import PravegaMock
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
@@ -27,11 +28,10 @@ from wiretool.protocols.pravega_controller.replay.prepare import Before
 from wiretool.records import Record
 from wiretool.replay.adapter import Identity
 from wiretool.replay.adapters import manners
-from wiretool.replay.copies import copy_of
-from wiretool.replay.player import Player
+from wiretool.replay.playing.copies import copy_of
+from wiretool.replay.playing.player import Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import script_of
-from wiretool.sessions.dialogues import Recording
 
 CAPTURES = HERE.parent / "captures" / "pravega"
 CONTROLLER = "pravega-controller"

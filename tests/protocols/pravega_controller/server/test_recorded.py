@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from tests.protocols.pravega_controller.server.world import METHODS, World
-from wiretool.dissect import read
+from wiretool.dissect.dissector import read
 
 CAPTURES = Path(__file__).parents[4] / "captures" / "pravega"
 #: Addresses, tokens of pages and tokens for the store.

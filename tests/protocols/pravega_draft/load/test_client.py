@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.load.mock_stage import Place, Saying
-from wiretool.codec.marks import MARK_BYTES
+from wiretool.codec.event_trailer import MARK_BYTES
 from wiretool.codec.message import Message
 from wiretool.errors import Unmet
 from wiretool.load.checking import Checker

@@ -11,8 +11,8 @@ from wiretool.protocols.pravega_draft.framing import encode
 from wiretool.protocols.pravega_draft.messages import SegmentRead
 from wiretool.protocols.pravega_draft.server.mock import DraftMock
 from wiretool.replay.adapters import manners
+from wiretool.replay.compare_servers import grid
 from wiretool.replay.diff.comparing import compare
-from wiretool.replay.grid import grid
 from wiretool.server.mock import Action, Send
 
 SAYS = [setup(), *block(0, EVENT), *block(SIZE, EVENT), read(0)]

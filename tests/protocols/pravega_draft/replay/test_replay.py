@@ -9,7 +9,8 @@ import pytest
 from tests.helpers.captures import tcp_packets
 from tests.protocols.pravega_draft.talk import ID, OTHER, begin, end
 from tests.replay.stage import Replayed, Stage, check_no_finding, counts, replay
-from wiretool.capture.items import Side
+from wiretool.analysis.dialogues import Recording, Told
+from wiretool.capture.tcp.stream_events import Side
 from wiretool.codec.message import Message
 from wiretool.protocols.pravega_draft.framing import encode
 from wiretool.protocols.pravega_draft.messages import (
@@ -24,13 +25,12 @@ from wiretool.protocols.pravega_draft.messages import (
 from wiretool.protocols.pravega_draft.server.mock import DraftMock, SegmentStart
 from wiretool.replay.adapter import Verdict
 from wiretool.replay.adapters import manners
-from wiretool.replay.player import Player
+from wiretool.replay.playing.player import Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import script_of
 from wiretool.server.mock import Mock, Send
 from wiretool.server.options import MockOptions
 from wiretool.server.part import mock_for
-from wiretool.sessions.dialogues import Recording, Told
 
 OWN = Path(__file__).parents[4] / "captures" / "pravega-draft"
 STORE = ("10.0.0.2", 12345)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from wiretool.capture.files import read_packets
+from wiretool.capture.files.reading import read_packets
 from wiretool.conformance.levels import Verdict
-from wiretool.conformance.observed import observe
-from wiretool.conformance.passive import judge_recording
+from wiretool.conformance.recorded.judgement import judge_recording
+from wiretool.conformance.recorded.observed import observe
 from wiretool.conformance.registry import conformance_of
 from wiretool.replay.recording import recording_of
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from wiretool.codec.message import Side
+from wiretool.conformance.active.case_connection import CaseConnection
+from wiretool.conformance.active.mock_run import run_on_mock
 from wiretool.conformance.case import Case
-from wiretool.conformance.case_connection import CaseConnection
-from wiretool.conformance.mock_run import run_on_mock
 from wiretool.conformance.registry import conformance_of
 from wiretool.errors import DecodeError
 from wiretool.protocols.base.conversation import Reading

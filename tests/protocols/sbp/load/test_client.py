@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.conftest import HERE
 from tests.load.mock_stage import MockWire, Place, Saying
 from tests.protocols.sbp.server.recorded import frames_of, read_recording
-from wiretool.codec.marks import MARK_BYTES
+from wiretool.codec.event_trailer import MARK_BYTES
 from wiretool.errors import Unmet
 from wiretool.load.checking import Checker
 from wiretool.load.events import Filler, Maker, writer_of

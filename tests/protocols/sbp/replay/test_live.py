@@ -9,7 +9,7 @@ import pytest
 from tests.protocols.sbp.replay.test_replay import batch_of, capture, mock_of, on_another, prepared_on, told_by
 from tests.replay.mutants import Spot, mutated
 from tests.replay.stage import Stage, counts, replay
-from wiretool.codec.flatbuffers import Table
+from wiretool.codec.flatbuffers.declaration import Table
 from wiretool.protocols.sbp import tables
 from wiretool.protocols.sbp.framing import encode_frame, read_frame
 from wiretool.protocols.sbp.messages import RESPONSE_END, SbpFrame
@@ -20,8 +20,8 @@ from wiretool.protocols.sbp_0_1 import tables_s2
 from wiretool.protocols.sbp_0_1.server.mock import Sbp01Mock
 from wiretool.replay.adapter import Verdict
 from wiretool.replay.adapters import manners
-from wiretool.replay.explanation import Explanation
-from wiretool.replay.player import Player
+from wiretool.replay.judging.explanation import Explanation
+from wiretool.replay.playing.player import Player
 from wiretool.replay.script import script_of
 from wiretool.server.mock import Action, Mock, Outbox
 from wiretool.server.options import MockOptions

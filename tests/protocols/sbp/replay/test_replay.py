@@ -13,8 +13,9 @@ from tests.conftest import HERE, SHARED
 from tests.helpers.captures import tcp_packets
 from tests.replay.mutants import Spot, mutated
 from tests.replay.stage import START_NS, Replayed, Stage, check_no_finding, counts, replay
-from wiretool.capture.files import read_packets
-from wiretool.codec.flatbuffers import Table
+from wiretool.analysis.dialogues import Ended, Recording
+from wiretool.capture.files.reading import read_packets
+from wiretool.codec.flatbuffers.declaration import Table
 from wiretool.codec.message import Side
 from wiretool.codec.reference import encode
 from wiretool.protocols.sbp import tables
@@ -29,13 +30,12 @@ from wiretool.protocols.sbp_0_1 import tables_s1, tables_s2
 from wiretool.protocols.sbp_0_1.server.mock import Sbp01Mock
 from wiretool.replay.adapter import Verdict
 from wiretool.replay.adapters import manners
-from wiretool.replay.player import Player
+from wiretool.replay.playing.player import Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import Hear, Say, script_of
 from wiretool.server.mock import Mock, Outbox, Send
 from wiretool.server.options import MockOptions
 from wiretool.server.part import mock_for
-from wiretool.sessions.dialogues import Ended, Recording
 
 OWN = HERE.parent / "captures"
 #: Of the batch style, by how their names begin; all others are of the newest schema.

@@ -10,11 +10,11 @@ import pytest
 
 from tests.conftest import HERE, SHARED, folders
 from tests.helpers.truth import captures_below
-from wiretool.capture.files import read_packets
-from wiretool.capture.items import Connection, Data, End
-from wiretool.capture.layers import read_segments
-from wiretool.capture.streams import Streams
-from wiretool.codec.flatbuffers import Table, TablesSlot, slots_of
+from wiretool.capture.files.reading import read_packets
+from wiretool.capture.tcp.reassembler import Streams
+from wiretool.capture.tcp.segments_of_packets import read_segments
+from wiretool.capture.tcp.stream_events import Connection, Data, End
+from wiretool.codec.flatbuffers.declaration import Table, TablesSlot, slots_of
 from wiretool.errors import DecodeError
 from wiretool.protocols.sbp.framing import FrameReading, extent, read_frame
 from wiretool.protocols.sbp.messages import PING, SbpFrame, Schema

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wiretool.codec.flatbuffers import Table
+from wiretool.codec.flatbuffers.declaration import Table
 from wiretool.codec.reference import encode
 from wiretool.protocols.sbp.framing import encode_frame, extent, read_frame
 from wiretool.protocols.sbp.messages import APPEND, SbpFrame, Schema

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.helpers.tables import tables
 from tests.protocols.sbp.server.talk import Client, ping
-from wiretool.codec.flatbuffers import Table
+from wiretool.codec.flatbuffers.declaration import Table
 from wiretool.protocols.sbp.framing import encode_frame
 from wiretool.protocols.sbp.messages import SbpFrame, Schema
 from wiretool.protocols.sbp.schema import LATEST

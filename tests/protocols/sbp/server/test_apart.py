@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.protocols.sbp.server.talk import Client
-from wiretool.codec.flatbuffers import Table
+from wiretool.codec.flatbuffers.declaration import Table
 from wiretool.errors import UsageError
 from wiretool.protocols.sbp import tables
 from wiretool.server.mock import Mock

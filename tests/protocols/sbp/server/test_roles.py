@@ -3,7 +3,7 @@
 import pytest
 
 from tests.protocols.sbp.server.talk import Client, append, code_of, codes_of, create_range, entry, fetch, frame_of
-from wiretool.codec.flatbuffers import Table
+from wiretool.codec.flatbuffers.declaration import Table
 from wiretool.protocols.sbp import tables
 from wiretool.protocols.sbp.messages import SbpFrame
 from wiretool.protocols.sbp.server.link import Role

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.load.mock_stage import Place, Saying
 from tests.protocols.sbp_0_1.server.talk import batch_s1
-from wiretool.codec.marks import MARK_BYTES
+from wiretool.codec.event_trailer import MARK_BYTES
 from wiretool.errors import Unmet
 from wiretool.load.checking import Checker
 from wiretool.load.events import Filler, Maker, writer_of

@@ -15,7 +15,7 @@ from tests.protocols.sbp_0_1.server.talk import (
     placed,
 )
 from wiretool import limits
-from wiretool.codec.flatbuffers import Table
+from wiretool.codec.flatbuffers.declaration import Table
 from wiretool.protocols.sbp.messages import APPEND, SbpFrame
 from wiretool.protocols.sbp.server.link import CONTENT_BYTES_MAX
 from wiretool.protocols.sbp_0_1 import tables_s1 as s1

@@ -4,8 +4,8 @@ import base64
 import binascii
 from collections.abc import Iterable
 
-from wiretool.conformance.observed import Observed, ObservedConnection
-from wiretool.conformance.rules import Observation
+from wiretool.conformance.recorded.observed import Observed, ObservedConnection
+from wiretool.conformance.recorded.rules import Observation
 from wiretool.protocols.offramp import handshake, http
 from wiretool.protocols.offramp.conformance import frame_judges as frames
 from wiretool.protocols.offramp.connection import echoed

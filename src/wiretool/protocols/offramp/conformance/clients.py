@@ -1,6 +1,6 @@
 """Requirements on clients of Offramp: how the server behaves, and what the client then does."""
 
-from wiretool.conformance.client_case import (
+from wiretool.conformance.clients.case import (
     ClientCase,
     Scenario,
     case_maker,
@@ -9,7 +9,7 @@ from wiretool.conformance.client_case import (
     reports_failure,
 )
 from wiretool.conformance.levels import MUST, SHOULD
-from wiretool.conformance.rules import Rule
+from wiretool.conformance.recorded.rules import Rule
 from wiretool.protocols.offramp.conformance import client_judges as judges
 from wiretool.protocols.offramp.conformance import run_judges as runs
 from wiretool.protocols.offramp.conformance.rules import RULES

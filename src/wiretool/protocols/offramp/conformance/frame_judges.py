@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from wiretool.codec.message import Side
-from wiretool.conformance.observed import Closing, Observed, ObservedConnection
-from wiretool.conformance.rules import Judge, Observation, is_overdue
+from wiretool.conformance.recorded.observed import Closing, Observed, ObservedConnection
+from wiretool.conformance.recorded.rules import Judge, Observation, is_overdue
 from wiretool.protocols.offramp import framing
 from wiretool.protocols.offramp.framing import Header
 

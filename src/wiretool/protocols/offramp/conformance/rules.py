@@ -1,7 +1,7 @@
 """Requirements that recorded traffic of Offramp is judged by, whatever its clients do."""
 
 from wiretool.conformance.levels import MUST, OBSERVED, SHOULD
-from wiretool.conformance.rules import Rule, decodable, free_of, rule_maker
+from wiretool.conformance.recorded.rules import Rule, decodable, free_of, rule_maker
 from wiretool.protocols.offramp.conformance import client_judges as clients
 from wiretool.protocols.offramp.conformance import server_judges as servers
 

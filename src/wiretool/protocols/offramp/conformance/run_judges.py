@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from wiretool.conformance.client_case import ClientRun
-from wiretool.conformance.observed import Closing, Observed, ObservedConnection
-from wiretool.conformance.rules import NS_PER_S, Observation
+from wiretool.conformance.clients.case import ClientRun
+from wiretool.conformance.recorded.observed import Closing, Observed, ObservedConnection
+from wiretool.conformance.recorded.rules import NS_PER_S, Observation
 from wiretool.protocols.offramp.conformance import frame_judges as frames
 
 #: The most handshakes in a second that still are no storm.

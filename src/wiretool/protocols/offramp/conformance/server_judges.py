@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from wiretool.conformance.observed import Missing, Observed, ObservedConnection
-from wiretool.conformance.rules import Observation, is_overdue
+from wiretool.conformance.recorded.observed import Missing, Observed, ObservedConnection
+from wiretool.conformance.recorded.rules import Observation, is_overdue
 from wiretool.protocols.offramp import http
 from wiretool.protocols.offramp.conformance import frame_judges as frames
 from wiretool.protocols.offramp.conformance.steps import COUNT_MAX, accept_of

@@ -3,7 +3,7 @@
 import random
 
 from wiretool.fuzz.mutations.base import MessageMutation, MutationContext
-from wiretool.fuzz.sequence import Change, Sending, Splice
+from wiretool.fuzz.sequences.sequence import Change, Sending, Splice
 from wiretool.protocols.offramp import framing
 
 #: Levels of nesting, and digits of numbers.

@@ -4,7 +4,7 @@ import random
 from abc import abstractmethod
 
 from wiretool.fuzz.mutations.base import MessageMutation, Mutation, MutationContext
-from wiretool.fuzz.sequence import Change, Sending, Splice
+from wiretool.fuzz.sequences.sequence import Change, Sending, Splice
 
 _END = b"\r\n\r\n"
 _KEY, _VERSION, _HOST = b"sec-websocket-key", b"sec-websocket-version", b"host"

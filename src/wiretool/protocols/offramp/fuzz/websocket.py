@@ -8,7 +8,7 @@ from functools import cache
 
 from wiretool.fuzz.mutations.base import MessageMutation, Mutation, MutationContext
 from wiretool.fuzz.mutations.texts import NOT_UTF8
-from wiretool.fuzz.sequence import Change, FuzzSequence, Sending, Splice
+from wiretool.fuzz.sequences.sequence import Change, FuzzSequence, Sending, Splice
 from wiretool.protocols.offramp import framing
 from wiretool.protocols.offramp.deflate import TAIL
 from wiretool.protocols.offramp.framing import FIN, MASKED, RSV1, Header

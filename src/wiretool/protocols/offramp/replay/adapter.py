@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import msgspec
 
+from wiretool.analysis.dialogues import Dialogue, Recording, in_turn
 from wiretool.codec.message import Issued, Message, Named, Position, Role, Side, fields_of
 from wiretool.faults.adapter import Form
 from wiretool.faults.places import with_value
@@ -37,9 +38,8 @@ from wiretool.protocols.offramp.replay.roads import credentials_of, is_decided, 
 from wiretool.protocols.offramp.server.upgrade import accept_of
 from wiretool.records import Record
 from wiretool.replay.adapter import Breach, Difference, Excuse, Place, ReplayAdapter, Steps, Talk, Verdict
-from wiretool.replay.values import Values
+from wiretool.replay.playing.id_map import Values
 from wiretool.server.options import MockOptions
-from wiretool.sessions.dialogues import Dialogue, Recording, in_turn
 
 #: Headers of an answer that mean something to a WebSocket; what else a server says in its head is its own affair.
 _MEANT = frozenset(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from wiretool.analysis.dialogues import Dialogue, Ended, Recording
 from wiretool.codec.message import Message
 from wiretool.protocols.offramp import framing
 from wiretool.protocols.offramp.handshake import StreamPath, stream_path
@@ -23,7 +24,6 @@ from wiretool.protocols.offramp.messages import (
 )
 from wiretool.protocols.offramp.server.upgrade_real import path_of
 from wiretool.records import Record
-from wiretool.sessions.dialogues import Dialogue, Ended, Recording
 
 #: Codes with which a server says that something went wrong with what the client sent, or with itself.
 _FAILURES = frozenset({1001, 1002, 1003, 1007, 1009, 1011})

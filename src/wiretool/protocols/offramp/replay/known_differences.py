@@ -8,7 +8,7 @@ from wiretool.protocols.offramp.messages import Close, MessageEvent, RebalanceEv
 from wiretool.protocols.offramp.replay.consumer_trace import Course, content_of
 from wiretool.records import Record
 from wiretool.replay.adapter import Difference, Excuse, Verdict
-from wiretool.replay.explanation import shown
+from wiretool.replay.judging.explanation import shown
 
 #: Codes whose reasons are sentences of the server's.
 _WORDY = frozenset({1001, 1002, 1003, 1007, 1009})

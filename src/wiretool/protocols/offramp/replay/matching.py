@@ -6,7 +6,7 @@ from wiretool.codec.message import Issued, Position
 from wiretool.protocols.offramp.messages import MessageEvent
 from wiretool.protocols.offramp.replay.consumer_trace import content_of
 from wiretool.records import Record
-from wiretool.replay.values import Values
+from wiretool.replay.playing.id_map import Values
 
 IsKnown = Callable[[MessageEvent, int], bool]
 #: What is noted of a shift of offsets: that a second message had it as well, or which one a message spoke for instead.

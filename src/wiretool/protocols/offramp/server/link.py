@@ -4,7 +4,7 @@ import enum
 from typing import Protocol
 
 from wiretool import limits
-from wiretool.codec.frame_buffer import Inbox
+from wiretool.codec.frames.buffer import Inbox
 from wiretool.codec.message import Message
 from wiretool.errors import DecodeError, OverLimit, ProtocolViolation
 from wiretool.protocols.offramp import events, http

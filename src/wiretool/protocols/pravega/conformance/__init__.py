@@ -8,25 +8,23 @@ from wiretool.protocols.pravega.conformance import (
     auth,
     blocks,
     conditional,
-    entries,
     failures,
     fields,
     frames,
     greeting,
     indexes,
-    iteration,
     merges,
     reads,
     refused_appends,
     segments,
     setups,
-    tables,
     transient,
     truncation,
 )
 from wiretool.protocols.pravega.conformance.clients import CLIENT_CASES
 from wiretool.protocols.pravega.conformance.rules import RULES
 from wiretool.protocols.pravega.conformance.steps import hello
+from wiretool.protocols.pravega.conformance.table_cases import entries, iteration, tables
 
 CONFORMANCE = Conformance(
     protocol="pravega",

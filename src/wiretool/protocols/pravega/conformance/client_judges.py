@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from wiretool.conformance.client_case import ClientRun
-from wiretool.conformance.observed import Closing, Observed, ObservedConnection
-from wiretool.conformance.rules import Judge, Observation
+from wiretool.conformance.clients.case import ClientRun
+from wiretool.conformance.recorded.observed import Closing, Observed, ObservedConnection
+from wiretool.conformance.recorded.rules import Judge, Observation
 
 APPENDS = ("AppendBlockEnd", "ConditionalAppend", "ConditionalBlockEnd")
 #: The most SetupAppend of one writer in a second that still is no storm.

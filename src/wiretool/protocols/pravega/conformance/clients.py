@@ -1,8 +1,8 @@
 """Requirements on clients of the segment store: how the server behaves, and what the client then does."""
 
-from wiretool.conformance.client_case import ClientCase, Scenario, case_maker, ends_well, on_each_connection
+from wiretool.conformance.clients.case import ClientCase, Scenario, case_maker, ends_well, on_each_connection
 from wiretool.conformance.levels import MUST, OBSERVED, SHOULD, Level
-from wiretool.conformance.rules import decodable
+from wiretool.conformance.recorded.rules import decodable
 from wiretool.protocols.pravega.conformance import client_judges as judges
 
 LATE_SETUP = Scenario("late-setup", ('message == "AppendSetup": delay 300ms',), behaviour="a late AppendSetup")

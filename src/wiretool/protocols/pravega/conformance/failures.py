@@ -31,7 +31,7 @@ from wiretool.protocols.pravega.conformance.steps import (
     several,
     still_open,
 )
-from wiretool.protocols.pravega.conformance.table_steps import entries_form, key_form
+from wiretool.protocols.pravega.conformance.table_cases.steps import entries_form, key_form
 
 _MAPPING = "protocols/pravega.md §5.1"
 _NO_OFFSET = -1

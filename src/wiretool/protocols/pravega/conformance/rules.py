@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from wiretool.conformance.levels import MUST, SHOULD
-from wiretool.conformance.observed import ObservedConnection
-from wiretool.conformance.rules import Observation, Rule, decodable, rule_maker
+from wiretool.conformance.recorded.observed import ObservedConnection
+from wiretool.conformance.recorded.rules import Observation, Rule, decodable, rule_maker
 from wiretool.protocols.pravega.conformance import client_judges as clients
 from wiretool.protocols.pravega.conformance.steps import NO_EVENT
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from uuid import UUID
 
+from wiretool.codec.frames.patching import slot_of
 from wiretool.codec.message import Message
 from wiretool.codec.packed import layout
-from wiretool.codec.patching import slot_of
 from wiretool.errors import DecodeError, Unmet
 from wiretool.load.events import Head, Maker
 from wiretool.load.link import Link
@@ -205,7 +205,7 @@ class Acks:
 
     @staticmethod
     def extent(data: bytes, at: int, end: int) -> int:
-        """Bytes of the frame that begins there (codec/frame_buffer.py)."""
+        """Bytes of the frame that begins there (codec/frames/buffer.py)."""
         return Store.extent(data, at, end)
 
     def feed(self, data: bytes) -> int:

@@ -1,8 +1,8 @@
 """Pravega's reads as a load sends them: one frame, changed in place, one answer each."""
 
 from wiretool.codec.compiled import decoder
-from wiretool.codec.frame_buffer import Inbox
-from wiretool.codec.patching import slot_of
+from wiretool.codec.frames.buffer import Inbox
+from wiretool.codec.frames.patching import slot_of
 from wiretool.errors import DecodeError
 from wiretool.load.following import Piece
 from wiretool.load.link import Failed

@@ -8,6 +8,7 @@ from math import inf
 from typing import Any
 from uuid import UUID, uuid5
 
+from wiretool.analysis.dialogues import Dialogue, Recording
 from wiretool.codec.message import Credential, Issued, Named, Position, Role
 from wiretool.errors import EncodeError
 from wiretool.faults.adapter import Form
@@ -49,9 +50,8 @@ from wiretool.protocols.pravega_controller.replay.adapter import TOKEN
 from wiretool.protocols.pravega_controller.replay.names import other_scope, stream_of
 from wiretool.records import Record
 from wiretool.replay.adapter import Difference, Excuse, Place, ReplayAdapter, Talk, Wait
-from wiretool.replay.values import Values
+from wiretool.replay.playing.id_map import Values
 from wiretool.server.options import MockOptions
-from wiretool.sessions.dialogues import Dialogue, Recording
 
 _NAME = NAME.kind
 _OWN = "the controller's own connection to its store, which each has for itself"

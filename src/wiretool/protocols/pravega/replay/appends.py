@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from wiretool.analysis.dialogues import Dialogue, Recording, Told
 from wiretool.codec.message import Message
 from wiretool.errors import ProtocolViolation
 from wiretool.protocols.pravega.appends import Appends, event_frame
@@ -20,7 +21,6 @@ from wiretool.protocols.pravega.messages import (
 )
 from wiretool.protocols.pravega.replay.content import Contents
 from wiretool.records import Record
-from wiretool.sessions.dialogues import Dialogue, Recording, Told
 
 #: So few bytes may be found in a segment by chance.
 _TELLING_BYTES = 16

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from wiretool.analysis.dialogues import Dialogue, Recording
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.pravega import segments
 from wiretool.protocols.pravega.replay.appends import frames_of
@@ -14,7 +15,6 @@ from wiretool.protocols.pravega_controller.replay.names import stream_at, stream
 from wiretool.protocols.pravega_controller.replay.prepare import Before
 from wiretool.protocols.pravega_controller.server.names import MARK, READER_GROUP, TABLE
 from wiretool.records import Record
-from wiretool.sessions.dialogues import Dialogue, Recording
 
 CONTROLLER = "pravega-controller"
 #: Where the controller keeps what it knows.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from wiretool import limits
+from wiretool.analysis.dialogues import Recording
 from wiretool.codec.message import Message
 from wiretool.protocols.pravega import failures, messages, segments
 from wiretool.protocols.pravega.replay.appends import Append, Fate, append_log, frames_of
@@ -31,7 +32,6 @@ from wiretool.protocols.pravega.session import SEGMENT_FIELD
 from wiretool.protocols.pravega.structures import NONE_I64
 from wiretool.protocols.pravega_controller.replay.names import stream_of
 from wiretool.records import Record
-from wiretool.sessions.dialogues import Recording
 
 
 def past_of(recording: Recording) -> Past:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from math import gcd, inf
 from typing import Any
 
+from wiretool.analysis.dialogues import Dialogue, Ended, Recording
 from wiretool.codec.message import Message
 from wiretool.protocols.pravega import failures, messages, segments, tables
 from wiretool.protocols.pravega.replay.appends import Append, Fate
@@ -42,8 +43,7 @@ from wiretool.protocols.pravega.server.mock import NEWEST_VERSION, OLDEST_SERVED
 from wiretool.protocols.pravega.session import SEGMENT_FIELD
 from wiretool.records import Record
 from wiretool.replay.adapter import Difference, Excuse
-from wiretool.replay.known_differences import ANOTHER, Case, KnownDifference, explain
-from wiretool.sessions.dialogues import Dialogue, Ended, Recording
+from wiretool.replay.judging.known_differences import ANOTHER, Case, KnownDifference, explain
 
 _CONDITIONAL = (messages.ConditionalAppend, messages.ConditionalBlockEnd)
 #: What no store says that has the container and asks for no token.

@@ -3,10 +3,10 @@
 from collections import defaultdict
 from typing import Any
 
+from wiretool.analysis.dialogues import Recording
 from wiretool.protocols.pravega import failures, messages, segments
 from wiretool.protocols.pravega.replay.appends import AppendLog, Fate, frames_of
 from wiretool.records import Record
-from wiretool.sessions.dialogues import Recording
 
 
 def first_lengths(recording: Recording, log: AppendLog) -> dict[str, int]:

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from wiretool.analysis.dialogues import Dialogue, Told
 from wiretool.protocols.pravega.failures import NoSuchSegment, SegmentIsSealed
 from wiretool.protocols.pravega.messages import DataAppended
 from wiretool.protocols.pravega.replay.acks import Acks
@@ -20,7 +21,6 @@ from wiretool.protocols.pravega.segments import (
     StreamSegmentInfo,
 )
 from wiretool.records import Record
-from wiretool.sessions.dialogues import Dialogue, Told
 
 
 class Extent(NamedTuple):

@@ -4,12 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from wiretool.analysis.dialogues import Dialogue, Recording
 from wiretool.protocols.pravega.messages import ReadSegment
 from wiretool.protocols.pravega.replay.appends import AppendLog, Fate, frames_of
 from wiretool.protocols.pravega.segments import DeleteSegment, SealSegment, SegmentDeleted, SegmentSealed
 from wiretool.records import Record
 from wiretool.replay.adapter import Wait
-from wiretool.sessions.dialogues import Dialogue, Recording
 
 #: How long a store may need to take what was said to it.
 _TAKEN_NS = 50_000_000

@@ -47,7 +47,7 @@ from wiretool.protocols.pravega.tables import (
 )
 from wiretool.records import Record
 from wiretool.replay.adapter import Talk
-from wiretool.replay.values import Values
+from wiretool.replay.playing.id_map import Values
 
 #: What we are called as a writer.
 WRITER = "7265706c-6179-4000-8000-776972657400"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from wiretool.analysis.dialogues import Recording
 from wiretool.protocols.pravega.failures import NoSuchSegment, SegmentIsSealed
 from wiretool.protocols.pravega.messages import ReadSegment, SegmentRead
 from wiretool.protocols.pravega.replay.appends import frames_of
@@ -11,8 +12,7 @@ from wiretool.protocols.pravega.replay.state import Past
 from wiretool.protocols.pravega.segments import SegmentDeleted
 from wiretool.records import Record
 from wiretool.replay.adapter import Difference, Excuse, Verdict
-from wiretool.replay.known_differences import ANOTHER, Case, KnownDifference
-from wiretool.sessions.dialogues import Recording
+from wiretool.replay.judging.known_differences import ANOTHER, Case, KnownDifference
 
 #: A store looks every 60 s for segments that nobody used for 60 s, and unloads them.
 UNLOADING_NS = 60_000_000_000

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from wiretool.analysis.dialogues import Dialogue, Recording
 from wiretool.protocols.pravega import messages, segments, tables
 from wiretool.protocols.pravega.replay.appends import Append, Fate, frames_of
 from wiretool.protocols.pravega.replay.initial_tables import MUTE
 from wiretool.protocols.pravega.replay.state import Past, Tear
 from wiretool.protocols.pravega.session import SEGMENT_FIELD
 from wiretool.records import Record
-from wiretool.sessions.dialogues import Dialogue, Recording
 
 #: Requests that change something, if they are done.
 CHANGES = (

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from wiretool.analysis.dialogues import Dialogue
 from wiretool.protocols.pravega.replay.appends import AppendLog
 from wiretool.protocols.pravega.replay.content import Contents
-from wiretool.sessions.dialogues import Dialogue
 
 
 @dataclass(eq=False, slots=True)

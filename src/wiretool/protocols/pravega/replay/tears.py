@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from wiretool.analysis.dialogues import Dialogue, Recording
 from wiretool.codec.message import Message
 from wiretool.protocols.pravega import failures, messages, segments, tables
 from wiretool.protocols.pravega.replay.live import LiveHistory
@@ -10,8 +11,7 @@ from wiretool.protocols.pravega.replay.skipped import segments_of
 from wiretool.protocols.pravega.replay.state import Past
 from wiretool.records import Record
 from wiretool.replay.adapter import Excuse, Verdict
-from wiretool.replay.known_differences import ANOTHER, Case, KnownDifference
-from wiretool.sessions.dialogues import Dialogue, Recording
+from wiretool.replay.judging.known_differences import ANOTHER, Case, KnownDifference
 
 _TORN = Excuse(
     Verdict.UNKNOWN, "bytes of a client are missing in the recording: their effect on the segment is unknown"

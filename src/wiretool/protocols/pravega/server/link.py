@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from wiretool import limits
 from wiretool.codec.compiled import Decoder
-from wiretool.codec.frame_buffer import Inbox
+from wiretool.codec.frames.buffer import Inbox
 from wiretool.codec.message import Message, Side
 from wiretool.codec.reference import encode
 from wiretool.errors import DecodeError, EncodeError, ProtocolViolation
@@ -317,7 +317,7 @@ def _sent(name: str) -> tuple[Side, str]:
 
 
 def _extent(data: bytes, at: int, end: int) -> int:
-    """Bytes of the frame at `at` (see codec/frame_buffer.py)."""
+    """Bytes of the frame at `at` (see codec/frames/buffer.py)."""
     length = int.from_bytes(data[at + 4 : at + 8], "big")
     if end - at >= framing.HEADER_BYTES and length <= _PAYLOAD_BYTES_MAX:
         return framing.HEADER_BYTES + length

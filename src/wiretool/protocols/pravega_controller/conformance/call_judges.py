@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from wiretool.conformance.observed import Observed, ObservedConnection
-from wiretool.conformance.rules import Observation
+from wiretool.conformance.recorded.observed import Observed, ObservedConnection
+from wiretool.conformance.recorded.rules import Observation
 from wiretool.protocols.pravega_controller.calls import METHODS
 from wiretool.protocols.pravega_controller.conformance.steps import PATH
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from wiretool.codec.message import Side
-from wiretool.conformance.observed import Observed, ObservedConnection
-from wiretool.conformance.rules import Judge, Observation, is_overdue
+from wiretool.conformance.recorded.observed import Observed, ObservedConnection
+from wiretool.conformance.recorded.rules import Judge, Observation, is_overdue
 
 #: Seconds after which an acknowledgement is missing.
 ACK_S_MAX = 5.0

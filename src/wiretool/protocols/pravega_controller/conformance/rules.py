@@ -2,7 +2,7 @@
 
 from wiretool.codec.message import Side
 from wiretool.conformance.levels import MUST, SHOULD
-from wiretool.conformance.rules import Rule, decodable, free_of, rule_maker
+from wiretool.conformance.recorded.rules import Rule, decodable, free_of, rule_maker
 from wiretool.protocols.pravega_controller.calls import METHODS
 from wiretool.protocols.pravega_controller.conformance import call_judges as calls
 from wiretool.protocols.pravega_controller.conformance import frame_judges as frames

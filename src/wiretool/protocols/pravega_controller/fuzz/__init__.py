@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from wiretool.fuzz.call_streams import CallStreams
 from wiretool.fuzz.part import FuzzPart, SessionTable
+from wiretool.fuzz.sequences.call_streams import CallStreams
 from wiretool.protocols.base.encoder import SentMessage
 from wiretool.protocols.pravega_controller import PROTOCOL
 from wiretool.protocols.pravega_controller.calls import METHODS

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from typing import NamedTuple
 
 from wiretool.fuzz.mutations.base import MessageMutation, MutationContext
-from wiretool.fuzz.sequence import Change, Sending, Splice
+from wiretool.fuzz.sequences.sequence import Change, Sending, Splice
 from wiretool.protocols.pravega_controller import frames
 
 STREAM_MAX = 2**31 - 1

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from wiretool.analysis.dialogues import Dialogue, Recording
 from wiretool.codec.message import Credential, Issued, Message, Named, Position, Role, Varies
 from wiretool.errors import EncodeError
 from wiretool.faults.adapter import Form
@@ -34,8 +35,7 @@ from wiretool.protocols.pravega_controller.roles import CONTINUATION, EPOCH, GRO
 from wiretool.records import Record
 from wiretool.replay.adapter import Difference, Excuse, Place, ReplayAdapter, Steps, Talk
 from wiretool.replay.carrier import Carrier, Said
-from wiretool.replay.values import Values
-from wiretool.sessions.dialogues import Dialogue, Recording
+from wiretool.replay.playing.id_map import Values
 
 #: A delegation token stands for the one that this server gives out for the same stream.
 TOKEN = Issued("delegation token", "stream", is_unique=False, is_opaque=True)

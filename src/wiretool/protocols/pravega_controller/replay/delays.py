@@ -8,12 +8,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from wiretool.analysis.dialogues import Recording
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.pravega.replay.appends import append_log, frames_of
 from wiretool.protocols.pravega_controller.replay.names import name_of, stream_at, stream_of, transaction_suffix
 from wiretool.records import Record
 from wiretool.replay.adapter import Talk
-from wiretool.sessions.dialogues import Recording
 
 _CONTROLLER = "pravega-controller"
 #: How often is asked whether something is done, at most.

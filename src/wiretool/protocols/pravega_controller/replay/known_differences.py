@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from wiretool.analysis.dialogues import Dialogue, Ended, Recording
 from wiretool.protocols.pravega import segments
 from wiretool.protocols.pravega.replay.appends import frames_of
 from wiretool.protocols.pravega_controller.messages import GoAway, RstStream
@@ -10,7 +11,6 @@ from wiretool.protocols.pravega_controller.replay.lists import FIELDS, Lists
 from wiretool.protocols.pravega_controller.replay.names import name_of, stream_at
 from wiretool.records import Record
 from wiretool.replay.adapter import Difference, Excuse, Steps, Verdict
-from wiretool.sessions.dialogues import Dialogue, Ended, Recording
 
 OWN_TIME = Excuse(Verdict.EXPLAINED, "a controller commits, aborts and scales some time after it was asked to")
 ASIDE = Excuse(

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from wiretool.analysis.dialogues import Recording
 from wiretool.records import Record
 from wiretool.replay.adapter import Excuse, Verdict
-from wiretool.sessions.dialogues import Recording
 
 PAGES = Excuse(Verdict.EXPLAINED, "the server chooses the order of a list and where its pages end")
 OTHERS = Excuse(Verdict.EXPLAINED, "the server has more entries than the recording shows")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from wiretool.analysis.dialogues import Recording
 from wiretool.codec.message import Message
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.pravega.replay.appends import frames_of
@@ -12,8 +13,7 @@ from wiretool.protocols.pravega_controller.roles import HIGH_BITS, LOW_BITS, SEG
 from wiretool.protocols.pravega_controller.server.names import MARK
 from wiretool.records import Record
 from wiretool.replay.adapter import Talk
-from wiretool.replay.values import Values
-from wiretool.sessions.dialogues import Recording
+from wiretool.replay.playing.id_map import Values
 
 #: What answers say of what they were asked for, where it is there.
 _THERE = frozenset({"SUCCESS", "STREAM_SEALED", "STREAM_EXISTS", "STREAM_NOT_SEALED"})

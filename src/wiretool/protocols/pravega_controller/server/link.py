@@ -21,7 +21,7 @@ from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
 
 from wiretool import limits
-from wiretool.codec.frame_buffer import Inbox
+from wiretool.codec.frames.buffer import Inbox
 from wiretool.errors import DecodeError
 from wiretool.protocols.base.recognise import Chunk, describe_foreign
 from wiretool.protocols.pravega_controller.header_tables import RememberingEncoder, decoder_like

@@ -1,7 +1,7 @@
 """The 2017 draft's reads as a load sends them: one frame, changed in place."""
 
-from wiretool.codec.frame_buffer import Inbox
-from wiretool.codec.patching import slot_of
+from wiretool.codec.frames.buffer import Inbox
+from wiretool.codec.frames.patching import slot_of
 from wiretool.errors import DecodeError
 from wiretool.load.following import Piece
 from wiretool.load.link import Failed

@@ -8,6 +8,7 @@ from uuid import UUID, uuid5
 
 import msgspec
 
+from wiretool.analysis.dialogues import Dialogue, Recording
 from wiretool.codec.message import Issued, Named, Position, Role
 from wiretool.faults.adapter import Form
 from wiretool.protocols.base.protocol import Protocol
@@ -27,9 +28,8 @@ from wiretool.protocols.pravega_draft.replay.known_differences import DraftDiffe
 from wiretool.protocols.pravega_draft.server.mock import SegmentStart
 from wiretool.records import Record
 from wiretool.replay.adapter import Difference, Excuse, ReplayAdapter, Steps, Talk, Verdict
-from wiretool.replay.known_differences import Case
+from wiretool.replay.judging.known_differences import Case
 from wiretool.server.options import MockOptions
-from wiretool.sessions.dialogues import Dialogue, Recording
 
 #: What names segments and appenders in what is known of an append.
 _APPEND_NAMES = {"segment": Named("segment"), "connection_id": Named("appender")}

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from wiretool.analysis.dialogues import Dialogue
 from wiretool.codec.message import Side
 from wiretool.protocols.pravega.framing import HEADER_BYTES
 from wiretool.protocols.pravega_draft.messages import (
@@ -16,7 +17,6 @@ from wiretool.protocols.pravega_draft.messages import (
     SetupAppend,
 )
 from wiretool.records import Record
-from wiretool.sessions.dialogues import Dialogue
 
 _IN_BLOCKS = (Event, Padding, PartialMessage, EndAppendBlock)
 

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from wiretool.analysis.dialogues import Dialogue
 from wiretool.codec.message import Message
 from wiretool.protocols.pravega.replay.content import Contents
 from wiretool.protocols.pravega_draft.messages import (
@@ -18,8 +19,7 @@ from wiretool.protocols.pravega_draft.messages import (
 from wiretool.protocols.pravega_draft.replay.blocks import Past, content_before
 from wiretool.records import Record
 from wiretool.replay.adapter import Excuse, Verdict
-from wiretool.replay.known_differences import ANOTHER, Case, KnownDifference, explain
-from wiretool.sessions.dialogues import Dialogue
+from wiretool.replay.judging.known_differences import ANOTHER, Case, KnownDifference, explain
 
 _MERGED = Excuse(Verdict.EXPLAINED, "a later acknowledgement is for this block too")
 _ALIVE = Excuse(Verdict.EXPLAINED, "keep-alives are sent at any time")

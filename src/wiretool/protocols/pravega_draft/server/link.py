@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from wiretool.codec.frame_buffer import Inbox
+from wiretool.codec.frames.buffer import Inbox
 from wiretool.codec.message import Message
 from wiretool.errors import DecodeError, ProtocolViolation
 from wiretool.protocols.pravega import framing as header
@@ -170,7 +170,7 @@ class DraftLink(PacedLink):
 
 
 def _extent(data: bytes, at: int, end: int) -> int:
-    """Bytes of the frame at `at` (see codec/frame_buffer.py)."""
+    """Bytes of the frame at `at` (see codec/frames/buffer.py)."""
     return header.extent(framing.PAYLOAD_BYTES_MAX, data, at, end)
 
 

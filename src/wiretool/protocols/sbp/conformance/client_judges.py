@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-from wiretool.conformance.client_case import ClientRun
-from wiretool.conformance.observed import Closing, Observed, ObservedConnection
-from wiretool.conformance.rules import Observation
+from wiretool.conformance.clients.case import ClientRun
+from wiretool.conformance.recorded.observed import Closing, Observed, ObservedConnection
+from wiretool.conformance.recorded.rules import Observation
 from wiretool.protocols.sbp.conformance.rules import ENTRIES, RangeKey
 from wiretool.protocols.sbp.conformance.steps import OK
 from wiretool.protocols.sbp.conformance.traffic import is_request, is_response, payload_of, table_of

@@ -1,6 +1,6 @@
 """Requirements on clients of the newest schema: how the server behaves, and what the client then does."""
 
-from wiretool.conformance.client_case import ClientCase, Scenario, case_maker, ends_well, on_each_connection
+from wiretool.conformance.clients.case import ClientCase, Scenario, case_maker, ends_well, on_each_connection
 from wiretool.conformance.levels import MUST, SHOULD
 from wiretool.protocols.sbp.conformance import client_judges as judges
 from wiretool.protocols.sbp.conformance import traffic

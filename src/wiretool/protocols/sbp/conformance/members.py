@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wiretool.codec.flatbuffers_compiled import read_fast
+from wiretool.codec.flatbuffers.compiled import read_fast
 from wiretool.conformance.case import (
     MUST,
     OBSERVED,

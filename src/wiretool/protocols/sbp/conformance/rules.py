@@ -5,8 +5,8 @@ from itertools import pairwise
 from typing import Any
 
 from wiretool.conformance.levels import MUST, SHOULD
-from wiretool.conformance.observed import Observed, ObservedConnection
-from wiretool.conformance.rules import Observation, Rule, rule_maker
+from wiretool.conformance.recorded.observed import Observed, ObservedConnection
+from wiretool.conformance.recorded.rules import Observation, Rule, rule_maker
 from wiretool.protocols.sbp.conformance import traffic
 from wiretool.protocols.sbp.conformance.steps import (
     BAD_REQUEST,

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from wiretool.codec.flatbuffers import Table, table_form
-from wiretool.codec.flatbuffers_writer import encode_root
+from wiretool.codec.flatbuffers.declaration import Table, table_form
+from wiretool.codec.flatbuffers.writer import encode_root
 from wiretool.conformance.case import (
     CLOSED,
     FIRST,

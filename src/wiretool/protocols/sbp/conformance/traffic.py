@@ -6,8 +6,8 @@ from typing import Any
 
 from wiretool.codec.message import Side
 from wiretool.conformance.levels import MUST, SHOULD
-from wiretool.conformance.observed import UNDECODABLE, Closing, Observed, ObservedConnection
-from wiretool.conformance.rules import Judge, Observation, Rule, RuleMaker
+from wiretool.conformance.recorded.observed import UNDECODABLE, Closing, Observed, ObservedConnection
+from wiretool.conformance.recorded.rules import Judge, Observation, Rule, RuleMaker
 from wiretool.protocols.sbp.messages import RESPONSE, RESPONSE_END, SYSTEM_ERROR
 
 NS_PER_S = 1_000_000_000

@@ -6,7 +6,7 @@ No server waits for more where there is nothing (sbp.md §4.5, §4.6), so who is
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
-from wiretool.codec.frame_buffer import Inbox
+from wiretool.codec.frames.buffer import Inbox
 from wiretool.errors import DecodeError
 from wiretool.load.following import Piece
 from wiretool.protocols.sbp.framing import FrameReading, extent

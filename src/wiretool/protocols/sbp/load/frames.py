@@ -5,9 +5,9 @@ from itertools import count
 from typing import NamedTuple
 
 from wiretool import limits
-from wiretool.codec.flatbuffers import Table
-from wiretool.codec.frame_buffer import Inbox
-from wiretool.codec.stencils import Stencil
+from wiretool.codec.flatbuffers.declaration import Table
+from wiretool.codec.frames.buffer import Inbox
+from wiretool.codec.frames.template import Stencil
 from wiretool.errors import DecodeError, EncodeError
 from wiretool.load.link import Failed, Link
 from wiretool.protocols.sbp.framing import LENGTH_BYTES, FrameReading, encode_frame, extent, read_frame
@@ -159,7 +159,7 @@ class Acks:
 
     @staticmethod
     def extent(data: bytes, at: int, end: int) -> int:
-        """Bytes of the frame that begins there (codec/frame_buffer.py)."""
+        """Bytes of the frame that begins there (codec/frames/buffer.py)."""
         return extent(data, at, end)
 
     def feed(self, data: bytes) -> int:

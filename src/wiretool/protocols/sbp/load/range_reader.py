@@ -5,7 +5,7 @@ Offsets are those of records: that of event n is n - 1.
 
 from collections.abc import Iterator
 
-from wiretool.codec.stencils import form_in, slot_at
+from wiretool.codec.frames.template import form_in, slot_at
 from wiretool.load.following import Piece
 from wiretool.protocols.sbp.framing import FrameReading, encode_frame
 from wiretool.protocols.sbp.load.client import READ_BYTES, behind, entries_in, range_at

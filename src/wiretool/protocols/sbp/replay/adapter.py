@@ -7,6 +7,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from wiretool.analysis.dialogues import Dialogue, Recording
 from wiretool.codec.message import Issued, Role
 from wiretool.faults.adapter import Form
 from wiretool.faults.places import Pattern
@@ -22,9 +23,8 @@ from wiretool.protocols.sbp.replay.servers import Servers, code_of, flags_of, se
 from wiretool.protocols.sbp.session import SbpConversation
 from wiretool.records import Record
 from wiretool.replay.adapter import Breach, Difference, Excuse, Place, ReplayAdapter, Steps, Talk
-from wiretool.replay.values import Values
+from wiretool.replay.playing.id_map import Values
 from wiretool.server.options import MockOptions
-from wiretool.sessions.dialogues import Dialogue, Recording
 
 #: Numbers of streams and servers in the sentences of a placement driver (sbp.md §4.5).
 _NUMBERED = re.compile(r"((?:stream(?: id:?)?|server id:?) )(-?\d+)")

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from wiretool.analysis.dialogues import Exchange
 from wiretool.protocols.sbp.replay.recorded_facts import OK, RangeKey, entries_of, range_of
 from wiretool.protocols.sbp.replay.servers import code_of, fields_in
-from wiretool.sessions.dialogues import Exchange
 
 RANGE_NOT_FOUND, SEALED, COMMITTED, NO_NEW_RECORD = 1462, 1460, 1464, 1204
 NOT_FOUND, EXPIRED = 1404, 1471

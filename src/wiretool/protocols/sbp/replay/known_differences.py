@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from wiretool.codec.flatbuffers_compiled import decode_root
+from wiretool.analysis.dialogues import Dialogue
+from wiretool.codec.flatbuffers.compiled import decode_root
 from wiretool.errors import DecodeError
 from wiretool.faults.places import Pattern
 from wiretool.protocols.sbp.messages import FLATBUFFERS, RESPONSE, RESPONSE_END
@@ -22,8 +23,7 @@ from wiretool.protocols.sbp.replay.servers import code_of, fields_in, flags_of, 
 from wiretool.protocols.sbp.tables import PlacementDriverCluster
 from wiretool.records import Record
 from wiretool.replay.adapter import Difference, Excuse, Verdict
-from wiretool.replay.explanation import Explanation, explain, shown
-from wiretool.sessions.dialogues import Dialogue
+from wiretool.replay.judging.explanation import Explanation, explain, shown
 
 BAD_REQUEST, INTERNAL = 1400, 1500
 

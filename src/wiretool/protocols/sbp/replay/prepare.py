@@ -4,8 +4,9 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from wiretool.analysis.dialogues import Recording
 from wiretool.codec import reference
-from wiretool.codec.flatbuffers import Table
+from wiretool.codec.flatbuffers.declaration import Table
 from wiretool.codec.message import Issued, Message
 from wiretool.protocols.sbp import tables
 from wiretool.protocols.sbp.messages import APPEND, FETCH, SEAL_RANGE, SbpFrame
@@ -23,8 +24,7 @@ from wiretool.protocols.sbp.replay.recorded_facts import ADDRESS, Grounds, seen_
 from wiretool.protocols.sbp.replay.servers import Servers, code_of, fields_in
 from wiretool.records import Record
 from wiretool.replay.adapter import Talk
-from wiretool.replay.values import Values
-from wiretool.sessions.dialogues import Recording
+from wiretool.replay.playing.id_map import Values
 
 HEARTBEAT, REPORT_METRICS, CREATE_RANGE, CREATE_STREAM = 0x0003, 0x4001, 0x2004, 0x3001
 DELETE_STREAM, DESCRIBE_STREAM = 0x3002, 0x3004

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
+from wiretool.analysis.dialogues import Dialogue, Ended, Exchange, Recording, exchanges_of
 from wiretool.codec.message import Side
 from wiretool.protocols.sbp.framing import FIXED_BYTES
 from wiretool.protocols.sbp.messages import RESPONSE, RESPONSE_END
 from wiretool.protocols.sbp.replay.servers import Servers, code_of, fields_in, flags_of, is_system_error
 from wiretool.records import Record
-from wiretool.sessions.dialogues import Dialogue, Ended, Exchange, Recording, exchanges_of
 
 SECOND = 1_000_000_000
 #: A server whose process ends drops all connections at once; its last request is not much older.

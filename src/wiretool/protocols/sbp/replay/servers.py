@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from wiretool.analysis.dialogues import Dialogue, Recording
 from wiretool.protocols.sbp.messages import RESPONSE, SYSTEM_ERROR
 from wiretool.protocols.sbp.session import SEAL_KIND_PLACEMENT_DRIVER, SERVED_BY, Role
 from wiretool.protocols.sbp.tables import PD_NOT_LEADER
 from wiretool.records import Record
-from wiretool.sessions.dialogues import Dialogue, Recording
 
 #: Of the batch style; what its servers were called then is told in today's words.
 _SERVED_BEFORE: Mapping[str, Role] = {

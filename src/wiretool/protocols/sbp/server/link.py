@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from wiretool import limits
-from wiretool.codec.flatbuffers import Table
-from wiretool.codec.flatbuffers_writer import encode_root
-from wiretool.codec.frame_buffer import Inbox
+from wiretool.codec.flatbuffers.declaration import Table
+from wiretool.codec.flatbuffers.writer import encode_root
+from wiretool.codec.frames.buffer import Inbox
 from wiretool.codec.remembering import remembered_bytes
 from wiretool.errors import DecodeError
 from wiretool.protocols.sbp.framing import FIXED_BYTES, FrameReading, encode_frame, extent

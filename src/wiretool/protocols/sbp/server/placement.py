@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from wiretool import limits
-from wiretool.codec.flatbuffers import Table
-from wiretool.codec.flatbuffers_writer import encode_root
+from wiretool.codec.flatbuffers.declaration import Table
+from wiretool.codec.flatbuffers.writer import encode_root
 from wiretool.protocols.sbp import tables
 from wiretool.protocols.sbp.messages import SEAL_RANGE
 from wiretool.protocols.sbp.schema import LATEST

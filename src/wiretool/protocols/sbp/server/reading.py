@@ -3,7 +3,7 @@
 import msgspec
 
 from wiretool import limits
-from wiretool.codec.flatbuffers_reader import Reader
+from wiretool.codec.flatbuffers.reader import Reader
 from wiretool.errors import DecodeError, OverLimit
 from wiretool.protocols.sbp.framing import FIXED_BYTES, HEADER_LENGTH_AT, FrameReading, read_frame
 from wiretool.protocols.sbp.messages import CHECKSUM_BYTES, SbpFrame, Schema

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from wiretool.codec.flatbuffers import Table, slots_of
+from wiretool.codec.flatbuffers.declaration import Table, slots_of
 from wiretool.protocols.sbp import tables
 from wiretool.protocols.sbp.framing import FrameReading
 from wiretool.protocols.sbp.messages import APPEND, FLATBUFFERS, SYSTEM_ERROR, SbpFrame

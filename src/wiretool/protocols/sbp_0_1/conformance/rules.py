@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from wiretool.conformance.levels import MUST, SHOULD
-from wiretool.conformance.observed import Observed, ObservedConnection
-from wiretool.conformance.rules import Observation, Rule, rule_maker
+from wiretool.conformance.recorded.observed import Observed, ObservedConnection
+from wiretool.conformance.recorded.rules import Observation, Rule, rule_maker
 from wiretool.protocols.sbp.conformance import traffic
 from wiretool.protocols.sbp.conformance.traffic import has_table, payload_of, table_of
 from wiretool.protocols.sbp_0_1.conformance.steps import NONE, OK

@@ -11,8 +11,8 @@ from functools import partial
 from typing import NamedTuple
 
 from wiretool.codec import reference
-from wiretool.codec.flatbuffers import Scalar, slots_of
-from wiretool.codec.stencils import form_in, slot_at, span_called
+from wiretool.codec.flatbuffers.declaration import Scalar, slots_of
+from wiretool.codec.frames.template import form_in, slot_at, span_called
 from wiretool.errors import Unmet
 from wiretool.load.events import Head, Maker
 from wiretool.load.link import ANSWER_S, Link

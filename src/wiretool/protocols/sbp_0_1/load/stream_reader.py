@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from wiretool.codec.patching import Slot
-from wiretool.codec.stencils import form_in, slot_at
+from wiretool.codec.frames.patching import Slot
+from wiretool.codec.frames.template import form_in, slot_at
 from wiretool.load.following import Piece
 from wiretool.protocols.sbp.framing import FrameReading, encode_frame
 from wiretool.protocols.sbp.load.fetches import Fetches

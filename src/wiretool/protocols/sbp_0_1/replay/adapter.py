@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterable
 from dataclasses import replace
 
+from wiretool.analysis.dialogues import Dialogue, Recording
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.sbp.messages import Schema
@@ -14,9 +15,8 @@ from wiretool.protocols.sbp_0_1.replay.prepare import batch_preparations
 from wiretool.protocols.sbp_0_1.session import BatchConversation
 from wiretool.records import Record
 from wiretool.replay.adapter import Talk
-from wiretool.replay.values import Values
+from wiretool.replay.playing.id_map import Values
 from wiretool.server.options import MockOptions
-from wiretool.sessions.dialogues import Dialogue, Recording
 
 
 class BatchReplayAdapter(SbpReplayAdapter):

@@ -5,7 +5,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from wiretool.codec.flatbuffers import Table
+from wiretool.analysis.dialogues import Exchange, Recording
+from wiretool.codec.flatbuffers.declaration import Table
 from wiretool.protocols.sbp.messages import SEAL_RANGE, SbpFrame, Schema
 from wiretool.protocols.sbp.replay.prepare import ASIDE, ASIDE_MAX
 from wiretool.protocols.sbp.replay.recorded_facts import ADDRESS, OK, Grounds, seen_with
@@ -14,8 +15,7 @@ from wiretool.protocols.sbp_0_1 import tables_s1, tables_s2
 from wiretool.protocols.sbp_0_1.messages import S1
 from wiretool.records import Record
 from wiretool.replay.adapter import Talk
-from wiretool.replay.values import Values
-from wiretool.sessions.dialogues import Exchange, Recording
+from wiretool.replay.playing.id_map import Values
 
 HEARTBEAT, CREATE_STREAMS, UPDATE_STREAMS, DESCRIBE_STREAMS = 0x0003, 0x3001, 0x3003, 0x3004
 ROLE_DATA_NODE = 2

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from wiretool import limits
 from wiretool.codec.compiled import decoder
-from wiretool.codec.flatbuffers import Table
-from wiretool.codec.flatbuffers_writer import encode_root
+from wiretool.codec.flatbuffers.declaration import Table
+from wiretool.codec.flatbuffers.writer import encode_root
 from wiretool.errors import DecodeError
 from wiretool.protocols.sbp.messages import Schema
 from wiretool.protocols.sbp.records import RECORD_MAGIC

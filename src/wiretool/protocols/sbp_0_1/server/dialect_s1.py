@@ -6,7 +6,7 @@ Nobody ever served S1 as a whole; what it means is what its documents of the tim
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from wiretool.codec.flatbuffers import Table, TablesSlot, slots_of
+from wiretool.codec.flatbuffers.declaration import Table, TablesSlot, slots_of
 from wiretool.protocols.sbp.messages import APPEND, FETCH
 from wiretool.protocols.sbp_0_1 import tables_s1 as s1
 from wiretool.protocols.sbp_0_1.messages import S1

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from wiretool import limits
-from wiretool.codec.flatbuffers import Table
+from wiretool.codec.flatbuffers.declaration import Table
 from wiretool.protocols.sbp.framing import FrameReading
 from wiretool.protocols.sbp.messages import SYSTEM_ERROR, SbpFrame, Schema
 from wiretool.protocols.sbp.server.link import WHOLE, ReplayAdapter, Role, SbpLink

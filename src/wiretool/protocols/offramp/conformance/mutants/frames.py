@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wiretool.codec.message import Message
-from wiretool.conformance.mutants import Mutant, Patcher
+from wiretool.conformance.mutation.mutants import Mutant, Patcher
 from wiretool.errors import DecodeError, OverLimit
 from wiretool.protocols.offramp import framing
 from wiretool.protocols.offramp.closing import CloseBody

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from wiretool.conformance.mutants import Mutant, Patcher
+from wiretool.conformance.mutation.mutants import Mutant, Patcher
 from wiretool.protocols.offramp.messages import RebalanceEvent
 from wiretool.protocols.offramp.server import consumer, groups, link, mock
 from wiretool.protocols.offramp.server.groups import Group

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Set
 from typing import Any
 
-from wiretool.conformance.mutants import Mutant, Patcher
+from wiretool.conformance.mutation.mutants import Mutant, Patcher
 from wiretool.protocols.offramp import handshake, http
 from wiretool.protocols.offramp.conformance.steps import KEY
 from wiretool.protocols.offramp.handshake import Deflate

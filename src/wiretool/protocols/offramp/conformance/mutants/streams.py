@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from wiretool.codec.message import Message
-from wiretool.conformance.mutants import Mutant, Patcher
+from wiretool.conformance.mutation.mutants import Mutant, Patcher
 from wiretool.errors import ProtocolViolation
 from wiretool.protocols.offramp.messages import CancelEvent, CommitEvent, CommitResponseEvent, ErrorEvent, MessageEvent
 from wiretool.protocols.offramp.server import consumer, link, roads

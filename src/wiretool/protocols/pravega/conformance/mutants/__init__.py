@@ -1,6 +1,6 @@
 """Defects of the mock segment store."""
 
-from wiretool.conformance.mutants import Mutant
+from wiretool.conformance.mutation.mutants import Mutant
 from wiretool.protocols.pravega.conformance.mutants import (
     append_mutants,
     block_mutants,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wiretool.conformance.mutants import Mutants, Patcher, replaced
+from wiretool.conformance.mutation.mutants import Mutants, Patcher, replaced
 from wiretool.errors import ProtocolViolation
 from wiretool.protocols.pravega.appends import HEADER_BYTES, Appends
 from wiretool.protocols.pravega.conformance.mutants.patches import Routes, reroute

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wiretool.conformance.mutants import Mutants, Patcher
+from wiretool.conformance.mutation.mutants import Mutants, Patcher
 from wiretool.protocols.pravega.conformance.mutants.append_mutants import reappend
 from wiretool.protocols.pravega.messages import ConditionalCheckFailed
 from wiretool.protocols.pravega.server.appending import Appending

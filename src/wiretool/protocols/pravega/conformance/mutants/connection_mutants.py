@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wiretool.conformance.mutants import Mutants, Patcher, replaced
+from wiretool.conformance.mutation.mutants import Mutants, Patcher, replaced
 from wiretool.protocols.pravega.conformance.mutants.patches import Routes, head_of, rehandle, rereply, reroute
 from wiretool.protocols.pravega.messages import AppendBlock, Hello, KeepAlive
 from wiretool.protocols.pravega.segments import CreateSegment, GetStreamSegmentInfo

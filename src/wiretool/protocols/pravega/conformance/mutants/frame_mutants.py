@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from wiretool.codec.frame_buffer import Inbox
-from wiretool.conformance.mutants import Mutants, Patcher, replaced
+from wiretool.codec.frames.buffer import Inbox
+from wiretool.conformance.mutation.mutants import Mutants, Patcher, replaced
 from wiretool.errors import DecodeError
 from wiretool.protocols.pravega import framing
 from wiretool.protocols.pravega.conformance.mutants.patches import (

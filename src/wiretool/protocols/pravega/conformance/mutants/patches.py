@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from wiretool.codec.message import Message
-from wiretool.conformance.mutants import Patcher, Replace
+from wiretool.conformance.mutation.mutants import Patcher, Replace
 from wiretool.protocols.pravega.server import link, store, tables
 from wiretool.protocols.pravega.server.link import StoreLink
 

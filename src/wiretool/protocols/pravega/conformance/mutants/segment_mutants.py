@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wiretool.conformance.mutants import Mutants, Patcher, replaced
+from wiretool.conformance.mutation.mutants import Mutants, Patcher, replaced
 from wiretool.protocols.pravega.conformance.mutants.patches import reanswer, refail
 from wiretool.protocols.pravega.failures import SegmentIsTruncated
 from wiretool.protocols.pravega.segments import (

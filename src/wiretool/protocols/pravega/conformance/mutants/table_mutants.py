@@ -3,7 +3,7 @@
 from typing import Any
 
 from wiretool import limits
-from wiretool.conformance.mutants import Mutants, Patcher, replaced
+from wiretool.conformance.mutation.mutants import Mutants, Patcher, replaced
 from wiretool.protocols.pravega.conformance.mutants.patches import retable
 from wiretool.protocols.pravega.failures import (
     NoSuchSegment,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wiretool.conformance.mutants import Mutants, Patcher, replaced
+from wiretool.conformance.mutation.mutants import Mutants, Patcher, replaced
 from wiretool.protocols.pravega.conformance.mutants.patches import retable
 from wiretool.protocols.pravega.server import pages, table_replies, tables
 from wiretool.protocols.pravega.server.table_segment import Delta, TableSegment

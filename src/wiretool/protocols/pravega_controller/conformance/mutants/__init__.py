@@ -1,6 +1,6 @@
 """Defects of the mock controller."""
 
-from wiretool.conformance.mutants import Mutant
+from wiretool.conformance.mutation.mutants import Mutant
 from wiretool.protocols.pravega_controller.conformance.mutants import groups, scopes, segments, transactions, transport
 
 MUTANTS: tuple[Mutant, ...] = (

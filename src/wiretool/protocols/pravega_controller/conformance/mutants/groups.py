@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace as replaced
 from typing import Any
 
-from wiretool.conformance.mutants import Mutant, Patcher
+from wiretool.conformance.mutation.mutants import Mutant, Patcher
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
 from wiretool.protocols.pravega_controller.conformance.mutants.scopes import _answers, _fine_where, _nothing
 from wiretool.protocols.pravega_controller.server import reader_groups, tables

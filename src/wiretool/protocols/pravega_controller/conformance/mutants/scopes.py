@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from wiretool.conformance.mutants import Mutant, Patcher
+from wiretool.conformance.mutation.mutants import Mutant, Patcher
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
 from wiretool.protocols.pravega_controller.server import context, lifecycle, reader_groups, tables
 from wiretool.protocols.pravega_controller.server import scopes as scopes_module

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from wiretool.conformance.mutants import Mutant, Patcher
+from wiretool.conformance.mutation.mutants import Mutant, Patcher
 from wiretool.protocols.pravega_controller.conformance.mutants.scopes import _answers
 from wiretool.protocols.pravega_controller.server import transactions
 from wiretool.protocols.pravega_controller.server.calls import transactions as calls

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace as replaced
 from typing import Any
 
-from wiretool.codec.frame_buffer import Inbox
-from wiretool.conformance.mutants import Mutant, Patcher
+from wiretool.codec.frames.buffer import Inbox
+from wiretool.conformance.mutation.mutants import Mutant, Patcher
 from wiretool.errors import DecodeError
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
 from wiretool.protocols.pravega_controller.server import link, service

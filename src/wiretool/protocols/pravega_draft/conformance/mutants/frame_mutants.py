@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wiretool.conformance.mutants import Mutants, Patcher
+from wiretool.conformance.mutation.mutants import Mutants, Patcher
 from wiretool.protocols.pravega import framing as header
 from wiretool.protocols.pravega_draft.conformance.mutants.patches import rehandle
 from wiretool.protocols.pravega_draft.framing import BY_HEAD, PAYLOAD_BYTES_MAX

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wiretool.codec.message import Message
-from wiretool.conformance.mutants import Patcher, Replace
+from wiretool.conformance.mutation.mutants import Patcher, Replace
 from wiretool.protocols.pravega_draft.server import appends, link
 from wiretool.protocols.pravega_draft.server.appends import Appends
 from wiretool.protocols.pravega_draft.session import TABLE

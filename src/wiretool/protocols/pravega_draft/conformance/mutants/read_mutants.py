@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wiretool.conformance.mutants import Mutants, Patcher, replaced
+from wiretool.conformance.mutation.mutants import Mutants, Patcher, replaced
 from wiretool.protocols.pravega.server.segments import Segments
 from wiretool.protocols.pravega_draft.conformance.mutants.patches import rehandle
 from wiretool.protocols.pravega_draft.messages import ReadSegment, SegmentRead

@@ -1,6 +1,6 @@
 """Defects of the mock placement driver and the mock range server."""
 
-from wiretool.conformance.mutants import Mutant
+from wiretool.conformance.mutation.mutants import Mutant
 from wiretool.protocols.sbp.conformance.mutants import (
     appends,
     fetches,

@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from wiretool.codec.flatbuffers import Table
-from wiretool.codec.flatbuffers_writer import encode_root
-from wiretool.conformance.mutants import Mutant, Patcher
+from wiretool.codec.flatbuffers.declaration import Table
+from wiretool.codec.flatbuffers.writer import encode_root
+from wiretool.conformance.mutation.mutants import Mutant, Patcher
 from wiretool.protocols.sbp import tables
 from wiretool.protocols.sbp.records import RECORD_MAGIC
 from wiretool.protocols.sbp.server import codes, range_server

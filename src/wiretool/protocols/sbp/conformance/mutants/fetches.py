@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from wiretool.conformance.mutants import Mutant, Patcher
+from wiretool.conformance.mutation.mutants import Mutant, Patcher
 from wiretool.protocols.sbp import tables
 from wiretool.protocols.sbp.server import codes, range_server
 from wiretool.protocols.sbp.server.batches import Batches

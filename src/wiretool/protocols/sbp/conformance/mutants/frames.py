@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from wiretool import limits
-from wiretool.codec.frame_buffer import Inbox
-from wiretool.conformance.mutants import Mutant, Patcher
+from wiretool.codec.frames.buffer import Inbox
+from wiretool.conformance.mutation.mutants import Mutant, Patcher
 from wiretool.errors import DecodeError, OverLimit
 from wiretool.protocols.sbp.framing import extent
 from wiretool.protocols.sbp.messages import GOAWAY, PING, RESPONSE

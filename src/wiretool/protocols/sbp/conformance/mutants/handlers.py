@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from wiretool.codec.flatbuffers import Table
-from wiretool.conformance.mutants import Patcher
+from wiretool.codec.flatbuffers.declaration import Table
+from wiretool.conformance.mutation.mutants import Patcher
 from wiretool.protocols.sbp.server import placement
 from wiretool.protocols.sbp.server.placement import PlacementDriver
 

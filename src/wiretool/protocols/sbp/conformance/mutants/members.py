@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from wiretool.codec.flatbuffers import Table
-from wiretool.conformance.mutants import Mutant, Patcher
+from wiretool.codec.flatbuffers.declaration import Table
+from wiretool.conformance.mutation.mutants import Mutant, Patcher
 from wiretool.protocols.sbp import tables
 from wiretool.protocols.sbp.conformance.mutants.handlers import Handler, answer_otherwise, wrap_handler
 from wiretool.protocols.sbp.server import codes, placement

@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from wiretool.codec.flatbuffers import Table
-from wiretool.conformance.mutants import Mutant
+from wiretool.codec.flatbuffers.declaration import Table
+from wiretool.conformance.mutation.mutants import Mutant
 from wiretool.protocols.sbp import tables
 from wiretool.protocols.sbp.conformance.mutants.handlers import Handler, answer_otherwise, ask_otherwise, wrap_handler
 from wiretool.protocols.sbp.server import codes, placement

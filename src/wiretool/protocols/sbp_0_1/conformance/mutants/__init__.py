@@ -1,6 +1,6 @@
 """Defects of the mock placement manager and the mock data node."""
 
-from wiretool.conformance.mutants import Mutant
+from wiretool.conformance.mutation.mutants import Mutant
 from wiretool.protocols.sbp.conformance.mutants import frames
 from wiretool.protocols.sbp_0_1.conformance.mutants import batches, metadata, requests
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from wiretool.conformance.mutants import Mutant, Patcher
+from wiretool.conformance.mutation.mutants import Mutant, Patcher
 from wiretool.protocols.sbp.messages import APPEND, FETCH
 from wiretool.protocols.sbp.server.link import SbpLink
 from wiretool.protocols.sbp_0_1.conformance.mutants.handlers import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from wiretool.conformance.mutants import Patcher
+from wiretool.conformance.mutation.mutants import Patcher
 from wiretool.protocols.sbp_0_1.server import dialect_s1, dialect_s2
 from wiretool.protocols.sbp_0_1.server.asking import Ask, Reply
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from wiretool.conformance.mutants import Mutant, Patcher
+from wiretool.conformance.mutation.mutants import Mutant, Patcher
 from wiretool.protocols.sbp.messages import SYSTEM_ERROR
 from wiretool.protocols.sbp.server.link import WHOLE, SbpLink
 from wiretool.protocols.sbp_0_1 import tables_s2

@@ -1,0 +1,1 @@
+"""The segments of many connections as arrays."""

@@ -1,0 +1,1 @@
+"""Capture files and interfaces in, packets out: one at a time, and as tables."""

@@ -1,0 +1,1 @@
+"""The split points of capture files, and the parts between them."""

@@ -1,0 +1,1 @@
+"""Packets in, the byte streams of TCP connections out, with their gaps."""

@@ -1,0 +1,1 @@
+"""FlatBuffers tables as declarations: read, written and checked within bounds."""

@@ -1,0 +1,1 @@
+"""Frames in a stream of bytes: boundaries, buffers, templates, and the search after a gap."""

@@ -1,0 +1,96 @@
+"""`wiretool tap PROTOCOL`: stand before a server, show what is said, and meddle where rules say so."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wiretool.commands.options import (
+    ConnectionsMax,
+    ControlAddress,
+    FaultFile,
+    FaultRules,
+    Format,
+    ListenAddress,
+    OutputFile,
+    ReadyFile,
+    RecordFile,
+    Seed,
+    ServingSeconds,
+    TlsCertificate,
+    TlsKey,
+    where_from,
+)
+
+
+def tap(
+    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="protocol of the server")],
+    upstream: Annotated[str, typer.Option(metavar="ADDRESS", show_default=False, help="address of the real server")],
+    listen: ListenAddress = "",
+    controller: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Pravega: listen for clients of the controller at this address")
+    ] = "",
+    upstream_controller: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Pravega: the controller of the server")
+    ] = "",
+    advertise: Annotated[
+        str, typer.Option(metavar="HOST[:PORT]", help="Pravega: address that getURI returns for the tap")
+    ] = "",
+    upstream_tls: Annotated[bool, typer.Option("--upstream-tls", help="use TLS to the server")] = False,
+    upstream_ca: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="trust these PEM certificates of the server")
+    ] = None,
+    tls_cert: TlsCertificate = None,
+    tls_key: TlsKey = None,
+    format_: Annotated[Format, typer.Option("--format", help="output format")] = Format.TEXT,
+    tree: Annotated[
+        bool, typer.Option("-v", "--verbose", help="show every field with offset, length and meaning")
+    ] = False,
+    dump: Annotated[bool, typer.Option("-x", "--hex-dump", help="show the bytes, coloured by field")] = False,
+    where: Annotated[
+        str | None, typer.Option(metavar="EXPR", parser=where_from, help="show only records that match")
+    ] = None,
+    fields: Annotated[
+        str, typer.Option(metavar="A,B,C", help="show only these fields, such as n,message,fields.offset")
+    ] = "",
+    output: OutputFile = None,
+    fault: FaultRules = None,
+    faults: FaultFile = None,
+    seed: Seed = 0,
+    control: ControlAddress = "",
+    record: RecordFile = None,
+    ready_file: ReadyFile = None,
+    max_connections: ConnectionsMax = None,
+    duration: ServingSeconds = None,
+) -> None:
+    """Proxy a server and decode its traffic live.
+
+    Fault rules change the traffic; --record writes it to a capture.
+    """
+    from wiretool.commands.serve.run import Wishes
+    from wiretool.commands.tap.run import Shown, Side, tapping
+    from wiretool.net.serving.run import run
+
+    sides = [
+        Side(protocol, "--listen", listen, "--upstream", upstream),
+        Side("pravega-controller", "--controller", controller, "--upstream-controller", upstream_controller),
+    ]
+    wishes = Wishes(
+        seed,
+        fault or (),
+        faults,
+        control,
+        record,
+        ready_file,
+        tls_cert,
+        tls_key,
+        max_connections,
+        duration,
+        (upstream_ca,),
+    )
+    shown = Shown(format_, tree, dump, where or "", fields, output)
+    with tapping(sides, wishes, shown, advertise=advertise, is_tls=upstream_tls, authority=upstream_ca) as (
+        running,
+        plan,
+    ):
+        run(running, plan)

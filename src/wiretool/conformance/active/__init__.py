@@ -1,0 +1,1 @@
+"""Cases that are run against a server: one run of a case, and of many."""

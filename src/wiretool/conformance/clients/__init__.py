@@ -1,0 +1,1 @@
+"""Requirements on client programs, which run against a mock server."""

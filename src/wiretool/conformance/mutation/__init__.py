@@ -1,0 +1,1 @@
+"""Named defects of mock servers, and the cases that notice them."""

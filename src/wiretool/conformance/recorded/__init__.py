@@ -1,0 +1,1 @@
+"""Cases and rules that judge recorded traffic."""

@@ -1,0 +1,1 @@
+"""Captures in, records out: one connection at a time, and many as columns."""

@@ -1,0 +1,1 @@
+"""Findings: investigated, grouped, written as folders and reports, and replayed."""

@@ -1,0 +1,1 @@
+"""Seeds: sequences from captures, cases, session tables and vectors."""

@@ -1,0 +1,1 @@
+"""Sequences of messages: run, rewritten, made smaller, saved."""

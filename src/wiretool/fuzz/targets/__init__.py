@@ -1,0 +1,1 @@
+"""Targets: the mock server in memory, and servers at an address."""

@@ -1,0 +1,1 @@
+"""Clients of wiretool and their connections."""

@@ -1,0 +1,1 @@
+"""Programs that a command starts: servers and clients."""

@@ -1,0 +1,1 @@
+"""Mock servers and taps on listening sockets, and the API that controls them."""

@@ -1,0 +1,1 @@
+"""Flows in, batches of records out, and the state of those that are left open."""

@@ -1,0 +1,1 @@
+"""The column path of Pravega."""

@@ -1,0 +1,1 @@
+"""Live replies compared with recorded ones: differences, expectations and verdicts."""

@@ -1,0 +1,1 @@
+"""The run of a script: its connections, deferred work, and time."""
