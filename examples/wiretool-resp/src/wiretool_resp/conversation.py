@@ -1,37 +1,34 @@
 """One connection of RESP: where its frames are, and which command a reply answers."""
 
 import re
-from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from wiretool import limits
 from wiretool.codec.cursor import Span
 from wiretool.codec.message import Message, Side
 from wiretool.errors import DecodeError, OverLimit, ProtocolViolation
 from wiretool.protocols.base.conversation import Conversation, Reading
-from wiretool_resp.messages import Command, Error, InlineCommand, Push, Reply, decode
+from wiretool.protocols.base.ordered_pairs import OrderedPairs
+from wiretool_resp.messages import Command, InlineCommand, Push, Reply, decode
 from wiretool_resp.values import LINE_BYTES_MAX, FrameWalk, spans_of
 
-#: Frames in strict turns of client and server after which, behind a gap, no other command is taken to be open.
-TURNS_SURE = 32
 _STARTS = {"client": re.compile(rb"\n(?=\*[0-9])"), "server": re.compile(rb"\n(?=[-+:$*_#,(!=%~>|])")}
 _PUBLISHED = frozenset(("message", "pmessage", "smessage"))
 _SUBSCRIBE = frozenset(f"{how}{kind}subscribe" for how in ("", "p", "s") for kind in ("", "un"))
-#: Commands after which replies do not follow commands one by one.
-_UNORDERED = frozenset(("monitor", "sync", "psync"))
+#: Commands, beside CLIENT REPLY, after which replies do not follow commands one by one.
+_UNORDERED = frozenset((b"MONITOR", b"SYNC", b"PSYNC"))
 #: Inline commands that show by themselves that a client speaks RESP.
-_INLINE = frozenset((b"PING", b"QUIT", b"INFO", b"GET", b"SET", b"HELLO", b"COMMAND", b"MONITOR", b"ECHO", b"DBSIZE"))
+_INLINE = frozenset((b"PING", b"QUIT", b"INFO", b"GET", b"SET", b"HELLO", b"COMMAND", b"ECHO", b"DBSIZE"))
 
 
 def frame_length(walk: FrameWalk, side: Side, data: bytes, at: int, end: int) -> int:
     """Return the bytes of the frame at `data[at]`, 0 while that is not known. DecodeError: no frame begins there."""
     if side == "server" or data[at : at + 1] == b"*":
         return walk.length(data, at, end)
-    stop = data.find(b"\n", at, at + LINE_BYTES_MAX) + 1
-    if (not stop or stop > end) and end - at >= LINE_BYTES_MAX:
+    stop = data.find(b"\n", at, min(end, at + LINE_BYTES_MAX)) + 1
+    if not stop and end - at >= LINE_BYTES_MAX:
         raise OverLimit("too-large", f"an inline command of more than {LINE_BYTES_MAX} bytes", offset=at)
-    return stop - at if 0 < stop <= end else 0
+    return max(stop - at, 0)
 
 
 def words_of(command: Message | None) -> list[bytes]:
@@ -43,21 +40,15 @@ def words_of(command: Message | None) -> list[bytes]:
 
 
 class RespConversation(Conversation):
-    """Each command has one reply, in order; those of subscriptions have one for each channel, and pushes have none.
-
-    After a gap it is not known which commands are open: nothing is paired until client and server take turns.
-    """
+    """Each command has one reply, in order; those of subscriptions have one for each channel, and pushes have none."""
 
     def __init__(self, *, from_start: bool) -> None:
         self._walks = {"client": FrameWalk("$"), "server": FrameWalk()}
-        #: The commands that are open: number, words, and how many replies are to come; 0 for one of each channel.
-        self.open: deque[tuple[int, list[bytes], int]] = deque()
-        self.is_sure = from_start
-        #: The version of the protocol, 0 where it is not known.
+        #: The commands that are open, as words and the number of confirmations that each has had.
+        self.pairs = OrderedPairs[tuple[list[bytes], list[str]]](from_start=from_start)
+        #: The version of the protocol, 0 where it is not known; and the channels, with the word that confirmed them.
         self.version = 2 if from_start else 0
-        #: What is subscribed to, with the word that confirmed it.
         self.channels: set[tuple[str, str]] = set()
-        self._turns, self._last = 0, ""
 
     def extent(self, side: Side, data: bytes, at: int, end: int) -> int:
         return frame_length(self._walks[side], side, data, at, end)
@@ -70,11 +61,13 @@ class RespConversation(Conversation):
         except DecodeError as err:
             defects.append(err)
         reply_to = None
-        if side == "client":
-            self._asked(n, words_of(message))
-        else:
+        if side == "server":
             defects += self._breaches(data[at : at + 1])
             reply_to = self._answered(message)
+        elif words := words_of(message):
+            self.pairs.add(n, (words[:2], [""] * (len(words) - 1)))
+            if words[0] in _UNORDERED or [each.upper() for each in words[:2]] == [b"CLIENT", b"REPLY"]:
+                self.pairs.forget()
         return Reading(type(message).__name__ if message else "Unknown", message or {}, defects, reply_to)
 
     def candidates(self, side: Side, data: bytes, at: int, end: int) -> Iterator[int]:
@@ -103,56 +96,35 @@ class RespConversation(Conversation):
         return list(spans_of("Command" if side == "client" else "Reply", data, at, end))
 
     def hole(self, side: Side) -> None:
-        self.open.clear()
-        self.is_sure, self.version, self._turns = False, 0, 0
-
-    # -- what answers what ---------------------------------------------------------------------------------------------
-
-    def _asked(self, n: int, words: list[bytes]) -> None:
-        self._turn("client")
-        if self.is_sure and words:
-            name = words[0].decode("latin-1").lower()
-            self.open.append((n, words[:2], len(words) - 1 if name in _SUBSCRIBE else 1))
-            if len(self.open) > limits.REQUESTS_OPEN_MAX or name in _UNORDERED or words[:2] == [b"CLIENT", b"REPLY"]:
-                self.hole("client")
+        self.pairs.forget()
+        self.version = 0
 
     def _answered(self, message: Message | None) -> int | None:
         """Return the number of the command that a frame of the server answers."""
         value: Any = message.value if isinstance(message, Reply) else None
         elements = list(message.elements) if isinstance(message, Push) else value if isinstance(value, list) else []
         kind = elements[0] if elements and isinstance(elements[0], str) else ""
-        is_confirmed = kind in _SUBSCRIBE and len(elements) == 3 and self._is_open(kind.upper().encode())
-        if not is_confirmed and (isinstance(message, Push) or (kind in _PUBLISHED and self.channels)):
+        words, left = self.pairs.first or ([b""], [])
+        is_last = True
+        if kind in _SUBSCRIBE and len(elements) == 3 and words[0] == kind.upper().encode():
+            base = kind.replace("un", "")
+            if not words[1:] and not left:  # all that is subscribed to, or a null where nothing is
+                left += [""] * max(sum(each == base for each, _ in self.channels), 1)
+            (self.channels.discard if "un" in kind else self.channels.add)((base, str(elements[1])))
+            left.pop()
+            is_last = not left
+        elif isinstance(message, Push) or (kind in _PUBLISHED and self.channels):
             return None
-        self._turn("server")
-        if not self.open:
-            return None
-        n, words, replies = self.open.popleft()
-        if is_confirmed:
-            left = (replies or max(sum(each == kind.replace("un", "") for each, _ in self.channels), 1)) - 1
-            change = self.channels.discard if "un" in kind else self.channels.add
-            change((kind.replace("un", ""), str(elements[1])))
-            if left:
-                self.open.appendleft((n, words, left))
-        elif not isinstance(message, Error) and words[0] == b"HELLO" and words[1:]:
-            self.version = int(words[1]) if isinstance(value, list | dict) and words[1] in (b"2", b"3") else 0
+        elif words[0] == b"HELLO" and words[1:] and isinstance(value, list | dict):
+            self.version = int(words[1]) if words[1] in (b"2", b"3") and "simple" not in value else 0
         elif words[0] == b"RESET":
-            self.version = 2
-            self.channels.clear()
-        return n
-
-    def _is_open(self, name: bytes) -> bool:
-        return bool(self.open) and self.open[0][1][0] == name
+            self.version, self.channels = 2, set()
+        return self.pairs.answer(is_last=is_last)
 
     def _breaches(self, mark: bytes) -> list[ProtocolViolation]:
-        if self.version != 2 or self._is_open(b"HELLO") or mark not in b"_#,(!=%~>|":
+        is_hello = self.pairs.first is not None and self.pairs.first[0][0] == b"HELLO"
+        if self.version != 2 or is_hello or mark not in b"_#,(!=%~>|":
             return []
         self.version = 0  # reported once
         why = f"{mark.decode()!r} is a kind of RESP 3, and no HELLO 3 was answered"
         return [ProtocolViolation("resp3-before-hello", why, phase="RESP 2", side="server", message="a reply")]
-
-    def _turn(self, side: Side) -> None:
-        """Count strict turns; after enough of them, no other command is open."""
-        self._turns = self._turns + 1 if side != self._last else 0
-        self._last = side
-        self.is_sure |= side == "client" and self._turns >= TURNS_SURE

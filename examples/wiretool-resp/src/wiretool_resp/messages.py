@@ -21,7 +21,7 @@ class Value(JsonType):
     def check(self, value: Any, path: str) -> Any:
         try:
             return read_value(raw := write_value(value), 0, len(raw))
-        except (DecodeError, ValueError) as err:
+        except (DecodeError, TypeError, ValueError) as err:
             raise bad_type(value, "a RESP value", path) from err
 
 
@@ -96,7 +96,7 @@ def encode(sent: Message, side: Side) -> bytes:
                 return write_value({"push": list(sent.elements)})
             case Reply():
                 return write_value(sent.value)
-    except ValueError as err:
+    except (TypeError, ValueError) as err:
         raise EncodeError(str(err), path=type(sent).__name__) from err
     raise EncodeError("expected a message of RESP, and an inline command as one line with its LF")
 

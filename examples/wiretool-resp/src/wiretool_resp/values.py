@@ -1,9 +1,8 @@
 """RESP values: a line with the kind and a text or count, and for some kinds a payload or values inside after it.
 
-Each value has a JSON form. A bulk string is text, or {"hex": ...} where it is not UTF-8; numbers, true, false, null and
+Each has a JSON form. A bulk string is text, or {"hex": ...} where it is not UTF-8; numbers, true, false, null and
 arrays are themselves; every other kind is an object with its name: {"simple": "OK"}, {"map": [[1, 2]]}.
-Source: "Redis serialization protocol specification" (redis.io/docs/latest/develop/reference/protocol-spec), without its
-streamed strings and aggregates, which no server sends.
+Source: "Redis serialization protocol specification" (redis.io), without its streamed kinds, which no server sends.
 """
 
 import re
@@ -34,7 +33,7 @@ _LONG = 4_096
 
 
 class Head(NamedTuple):
-    """The line of a value, where it ends, where the payload ends (maybe after the bytes), and how many follow."""
+    """The line of a value, its end, that of the payload (maybe after the bytes), and how many values are inside."""
 
     mark: str
     text: str
@@ -52,18 +51,17 @@ def _head(data: bytes, at: int, end: int) -> Head | None:
             return None
         raise DecodeError("bad-line", f"{data[at : min(at + 16, end)]!r} begins no value", offset=at)
     line = found[0].decode("latin-1")
-    mark, text, stop, inside = line[0], line[1:-2], found.end(), 0
-    if mark in PAYLOADS + AGGREGATES and text != "-1":
-        bound = PAYLOAD_BYTES_MAX if mark in PAYLOADS else ELEMENTS_MAX
-        if int(text) > bound:
-            raise OverLimit("too-large", f"a count of {text}, expected {bound} at most", offset=at)
-        if mark in AGGREGATES:
-            inside = int(text) * (2 if mark in PAIRS else 1) + (mark == "|")
-        else:
-            stop += int(text) + 2
-            if stop <= end and data[stop - 2 : stop] != b"\r\n":
-                raise DecodeError("bad-end", "a payload without CR and LF after it", offset=stop - 2)
-    return Head(mark, text, found.end(), stop, inside)
+    mark, text, stop = line[0], line[1:-2], found.end()
+    if mark not in PAYLOADS + AGGREGATES or text == "-1":
+        return Head(mark, text, stop, stop, 0)
+    if int(text) > (bound := PAYLOAD_BYTES_MAX if mark in PAYLOADS else ELEMENTS_MAX):
+        raise OverLimit("too-large", f"a count of {text}, expected {bound} at most", offset=at)
+    if mark in AGGREGATES:
+        return Head(mark, text, stop, stop, int(text) * (2 if mark in PAIRS else 1) + (mark == "|"))
+    stop += int(text) + 2
+    if stop <= end and data[stop - 2 : stop] != b"\r\n":
+        raise DecodeError("bad-end", "a payload without CR and LF after it", offset=stop - 2)
+    return Head(mark, text, found.end(), stop, 0)
 
 
 class FrameWalk:
@@ -71,8 +69,7 @@ class FrameWalk:
 
     def __init__(self, elements: str = "") -> None:
         """`elements`: the only kind that may be inside another, as in commands."""
-        self._elements = elements
-        self._walked, self._missing = b"", 1
+        self._elements, self._walked, self._missing = elements, b"", 1
 
     def length(self, data: bytes, at: int, end: int) -> int:
         """Return the bytes of the value at `data[at]`, 0 while that is not known. DecodeError: none begins there."""
@@ -92,9 +89,7 @@ class FrameWalk:
 
 def _heads(data: bytes, at: int, end: int) -> Iterator[tuple[int, Head]]:
     """Yield the heads of all values in a whole frame, with where each begins."""
-    while at < end:
-        head = _head(data, at, end)
-        assert head is not None
+    while at < end and (head := _head(data, at, end)) is not None:
         yield at, head
         at = head.stop
 
@@ -117,14 +112,14 @@ def _read(heads: Iterator[tuple[int, Head]], data: bytes, depth: int) -> Any:
     at, (mark, text, line_end, stop, inside) = next(heads)
     if depth > limits.NESTING_MAX:
         raise OverLimit("nesting", f"more than {limits.NESTING_MAX} values inside one another", offset=at)
-    if mark in AGGREGATES and text != "-1":
+    if mark in "$*" and text == "-1":
+        return {"null": mark}
+    if mark in AGGREGATES:
         values = [_read(heads, data, depth + 1) for _ in range(inside)]
         if mark in PAIRS:
             pairs = [list(pair) for pair in zip(values[::2], values[1::2], strict=False)]
             return {"map": pairs} if mark == "%" else {"attributes": pairs, "value": values[-1]}
         return values if mark == "*" else {KINDS[mark]: values}
-    if mark in "$*" and text == "-1":
-        return {"null": mark}
     if mark in PAYLOADS:
         payload = text_or_hex(data[line_end : stop - 2])
         return payload if mark == "$" else {KINDS[mark]: payload}
@@ -134,17 +129,15 @@ def _read(heads: Iterator[tuple[int, Head]], data: bytes, depth: int) -> Any:
 
 
 def write_value(value: Any) -> bytes:
-    """Return the bytes of a value in its JSON form. ValueError where it has none."""
+    """Return the bytes of a value in its JSON form. ValueError or TypeError where it has none."""
     match value:
-        case None:
-            return b"_\r\n"
-        case bool():
-            return b"#t\r\n" if value else b"#f\r\n"
+        case None | bool():
+            return {None: b"_\r\n", True: b"#t\r\n", False: b"#f\r\n"}[value]
         case int():
             return b":%d\r\n" % value
         case str() | {"hex": _}:
             return write_payload("$", bytes_from(value))
-        case list() | tuple():
+        case list():
             return _write_inside("*", value)
         case {"null": "$" | "*" as mark}:
             return f"{mark}-1\r\n".encode()
@@ -152,20 +145,16 @@ def write_value(value: Any) -> bytes:
             return _write_inside("|", pairs) + write_value(inner)
         case {"integer": str() as text}:
             return _write_line(":", text.encode())
-        case {**named} if len(named) == 1 and (mark := _MARKS.get(next(iter(named)))):
-            inner = next(iter(named.values()))
+        case {**named} if len(named) == 1 and (mark := _MARKS.get(str(next(iter(named))))):
+            (inner,) = named.values()
             if mark in AGGREGATES and isinstance(inner, list):
                 return _write_inside(mark, inner)
-            return write_payload(mark, bytes_from(inner)) if mark in PAYLOADS else _write_line(mark, bytes_from(inner))
+            return (write_payload if mark in PAYLOADS else _write_line)(mark, bytes_from(inner))
     raise ValueError(f"{value!r} is the JSON form of no RESP value")
 
 
-def _write_inside(mark: str, values: Any) -> bytes:
-    flat = values
-    if mark in PAIRS:
-        if not all(isinstance(pair, list) and len(pair) == 2 for pair in values):
-            raise ValueError(f"expected pairs, got {values!r}")
-        flat = [each for pair in values for each in pair]
+def _write_inside(mark: str, values: list[Any]) -> bytes:
+    flat = [each for key, value in values for each in (key, value)] if mark in PAIRS else values
     return b"%c%d\r\n" % (ord(mark), len(values)) + b"".join(map(write_value, flat))
 
 
