@@ -7,7 +7,7 @@ from wiretool import limits
 from wiretool.codec.message import Side
 
 R = TypeVar("R")
-#: Frames in strict turns of client and server after which, once bytes are missing, no other request is taken to be open.
+#: After a gap, frames in strict turns of client and server after which no other request is taken to be open.
 TURNS_SURE = 32
 
 
