@@ -9,6 +9,7 @@ from wiretool.codec.json_types import (
     Anything,
     Boolean,
     Int32,
+    JsonBytes,
     JsonInt,
     JsonList,
     JsonName,
@@ -17,6 +18,7 @@ from wiretool.codec.json_types import (
     JsonType,
     JsonValue,
     String,
+    bytes_from,
     from_members,
     shorten,
     to_members,
@@ -111,3 +113,17 @@ def test_values_are_shown_as_json() -> None:
     assert shorten([None, True, "é"]) == r'[null, true, "\u00e9"]'
     assert shorten(b"x") == "b'x'"
     assert shorten("x" * 100) == '"' + "x" * 49 + "... (102 characters)"
+
+
+@pytest.mark.parametrize(("raw", "form"), [(b"", ""), ("é".encode(), "é"), (b"\xff\0", {"hex": "ff00"})])
+def test_bytes_are_text_or_hex(raw: bytes, form: Any) -> None:
+    assert (JsonBytes().to_json(raw), bytes_from(form)) == (form, raw)
+    assert JsonBytes().from_json(form, "x") == JsonBytes().from_json(raw, "x") == raw
+
+
+@pytest.mark.parametrize("form", [1, None, {"hex": "0"}, {"hex": 1}, {"hex": "00", "more": 1}, "\ud800"])
+def test_other_forms_are_not_bytes(form: Any) -> None:
+    with pytest.raises(ValueError, match=r"text or hex|hexadecimal|surrogates"):
+        bytes_from(form)
+    with pytest.raises(EncodeError, match=r"x: expected text or hex, got |x: is null"):
+        JsonBytes().from_json(form, "x")

@@ -109,6 +109,41 @@ class JsonText(JsonType):
         return value
 
 
+class JsonBytes(JsonType):
+    """Bytes, in the form of `text_or_hex`."""
+
+    name = "bytes"
+    stored = "bytes"
+
+    def check(self, value: Any, path: str) -> bytes:
+        if isinstance(value, bytes):
+            return value
+        try:
+            return bytes_from(value)
+        except ValueError as err:
+            raise bad_type(value, "text or hex", path) from err
+
+    def to_json(self, value: bytes) -> Any:
+        return text_or_hex(value)
+
+
+def text_or_hex(raw: bytes) -> Any:
+    """Return bytes as JSON: text where they are UTF-8, else an object with their hex."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return {"hex": raw.hex()}
+
+
+def bytes_from(form: Any) -> bytes:
+    """Return the bytes of which this is the form of `text_or_hex`. ValueError where it is that of none."""
+    if isinstance(form, str):
+        return form.encode()
+    if isinstance(form, Mapping) and form.keys() == {"hex"} and isinstance(form["hex"], str):
+        return bytes.fromhex(form["hex"])
+    raise ValueError(f"expected text or hex, got {shorten(form)}")
+
+
 class JsonBool(JsonType):
     """true or false."""
 

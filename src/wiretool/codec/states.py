@@ -20,6 +20,14 @@ from wiretool.expectations import json_problem
 _MISSING = object()
 
 
+class NotInSchemaError(AssertionError):
+    """An object is to be saved whose class the schema does not have."""
+
+    def __init__(self, cls: type) -> None:
+        super().__init__(f"the schema has no {cls}")
+        self.cls = cls
+
+
 @dataclass(frozen=True)
 class StateClass:
     """A class whose objects are saved: under which name, and the types of its fields.
@@ -180,7 +188,8 @@ class _Dumper:
 
     def _row(self, each: Any) -> msgspec.Struct:
         kind = self.schema.by_class.get(type(each))
-        assert kind is not None, f"the schema has no {type(each)}"
+        if kind is None:
+            raise NotInSchemaError(type(each))
         values = list(kind.split(each))
         assert not kind.has_dict or vars(each).keys() <= kind.of.fields.keys(), f"fields of {type(each)} are missing"
         for at, dump in kind.dumps:

@@ -8,7 +8,7 @@ from wiretool.conformance.levels import Verdict
 from wiretool.conformance.registry import conformance_of
 from wiretool.conformance.results import CaseResult
 from wiretool.errors import OtherProtocol, PeerError
-from wiretool.protocols.base.registry import PROTOCOLS
+from wiretool.protocols.base.registry import protocols_with
 
 #: Cases of one protocol, spread over all of them: the first ones alone are alike in related protocols.
 SAMPLE = 12
@@ -32,7 +32,8 @@ def check_protocol(
     """
     if greet is None and _share(part, run, default=1.0) >= SHARE_MIN:
         return
-    others = [name for name in PROTOCOLS if name != part.protocol and (greet is None or _answers(name, greet))]
+    known = [name for name in protocols_with("conformance") if name != part.protocol]
+    others = [name for name in known if greet is None or _answers(name, greet)]
     shares = {name: _share_of_other(name, run) for name in others}
     best = max(shares, key=shares.__getitem__, default="")
     if shares.get(best, 0.0) >= SHARE_MIN:

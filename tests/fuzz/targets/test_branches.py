@@ -1,6 +1,8 @@
 """Branch coverage of the mock: branches of servers are noted, and a new one makes a sequence worth keeping."""
 
+import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +10,17 @@ import pytest
 from wiretool.fuzz.campaign import Limits
 from wiretool.fuzz.sequences.run import Outcome
 from wiretool.fuzz.session import FuzzSession
-from wiretool.fuzz.targets.branches import SERVER, BranchCoverage, BranchNovelty, CoveredTarget, has_monitoring
+from wiretool.fuzz.targets import branches
+from wiretool.fuzz.targets.branches import (
+    SERVER,
+    BranchCoverage,
+    BranchNovelty,
+    CoveredTarget,
+    has_monitoring,
+    protocol_folders,
+)
+from wiretool.protocols.base.protocol import Protocol
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.pravega.server.link import StoreLink
 
 
@@ -120,3 +132,18 @@ def test_a_session_notes_branches_where_python_can(monkeypatch: pytest.MonkeyPat
         assert isinstance(session.mock_target(), CoveredTarget)
         assert monitoring.events_now == Monitoring.events.BRANCH
     assert monitoring.events_now == 0
+
+
+def test_the_mock_of_a_plugin_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    plugin = Protocol(name="x", title="", ports=(), wire="plugin.wire:WIRE")
+    monkeypatch.setattr(branches, "PROTOCOLS", {"sbp": PROTOCOLS["sbp"], "x": plugin})
+    (tmp_path / "plugin").mkdir()
+    (tmp_path / "plugin" / "wire.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    protocol_folders.cache_clear()
+    try:
+        sbp, plugin_folder = protocol_folders()
+    finally:
+        protocol_folders.cache_clear()
+    assert plugin_folder == f"{tmp_path / 'plugin'}{os.sep}"
+    assert sbp.endswith(os.path.join("protocols", "sbp", ""))

@@ -49,6 +49,7 @@ def run_conform(options: ConformOptions) -> None:
     options = replace(options, setup=setup_named(options.setup))
     part = conformance_of(options.protocol)
     check_setup(part, options.setup)
+    check_capability(part, options)
     if options.tests_mutants:
         test_mutants(part, options)
     elif options.is_client:
@@ -57,6 +58,19 @@ def run_conform(options: ConformOptions) -> None:
         judge_captures(part, options)
     else:
         judge_server(part, options)
+
+
+def check_capability(part: "Conformance", options: ConformOptions) -> None:
+    """UsageError where the protocol has nothing of what the options ask for."""
+    from wiretool.conformance.registry import check_cases
+
+    otherwise = "--capture judges recorded traffic without cases"
+    if options.is_client:
+        check_cases(part, part.client_cases, what="conformance cases for clients", otherwise=otherwise)
+    elif not options.is_capture:
+        check_cases(part, part.cases, what="conformance cases", otherwise=otherwise)
+    if options.tests_mutants:
+        check_cases(part, part.mutants, what="mutants of its mock", otherwise="mutants are declared beside cases")
 
 
 def finish(run: "RunResult", options: ConformOptions, expected: "ExpectedFailures", *, code: int = 0) -> None:

@@ -66,13 +66,19 @@ def known_buckets(options: FuzzOptions) -> "frozenset[Bucket]":
 
 
 def add_seeds(session: "FuzzSession", options: FuzzOptions) -> "list[CaptureError]":
-    """Take the seeds of every run, and those of files and of the corpus; return as `add_seed_files` does."""
+    """Take the seeds of every run, and those of files and of the corpus; return as `add_seed_files` does.
+
+    UsageError where there is none at all.
+    """
     session.add_built_in_seeds()
     damages = add_seed_files(session, options)
     if options.corpus is not None:
         from wiretool.fuzz.seeds.corpus import read_corpus
 
         session.add_sequences([entry.sequence for entry in read_corpus(options.corpus, session)])
+    if not session.seeds:
+        why = "it has no conformance cases, so no sessions of its own; expected sessions of"
+        raise UsageError(f"{options.protocol}: {why} --seeds or --corpus")
     return damages
 
 

@@ -133,7 +133,7 @@ def protocol_of(folder: Path) -> str:
         form = _read_form(path)
         if form is not None:
             protocol = str(form["protocol"])
-            if protocol not in PROTOCOLS or not PROTOCOLS[protocol].conformance:
+            if protocol not in PROTOCOLS:
                 raise InputError(f"{path}: a sequence of {protocol}, which cannot be fuzzed; {_EXPECTED}")
             return protocol
     return ""

@@ -8,18 +8,19 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from wiretool import protocols
 from wiretool.fuzz.novelty import Novelty
 from wiretool.fuzz.sequences.run import Outcome
 from wiretool.fuzz.sequences.sequence import FuzzSequence
 from wiretool.fuzz.targets.base import InMemoryTarget
+from wiretool.protocols.base.registry import PROTOCOLS
 
-#: The folder of the protocols; in each, the branches of the code in `server/` count.
-PROTOCOLS = str(Path(protocols.__file__).parent)
+#: The folder, in that of a protocol, in which branches of the code count.
 SERVER = f"{os.sep}server{os.sep}"
 #: Numbers of tools that no debugger, profiler or coverage tool uses by convention.
 _TOOLS = (3, 4)
@@ -28,6 +29,14 @@ _TOOLS = (3, 4)
 def has_monitoring() -> bool:
     """Return whether this Python can report branches."""
     return hasattr(sys, "monitoring")
+
+
+@cache
+def protocol_folders() -> tuple[str, ...]:
+    """Return the folders of the protocols, those of plugins as well, by where their messages are."""
+    modules = (each.wire.partition(":")[0] for each in PROTOCOLS.values() if isinstance(each.wire, str))
+    specs = (find_spec(module) for module in modules)
+    return tuple(f"{Path(spec.origin).parent}{os.sep}" for spec in specs if spec is not None and spec.origin)
 
 
 class BranchCoverage:
@@ -44,12 +53,12 @@ class BranchCoverage:
         if tool is None:
             yield
             return
-        event = monitoring.events.BRANCH
+        event, folders = monitoring.events.BRANCH, protocol_folders()
         add, disable = self.taken.add, monitoring.DISABLE
         seen: dict[tuple[CodeType, int], int] = {}
 
         def note(code: CodeType, source: int, destination: int) -> Any:
-            if not (code.co_filename.startswith(PROTOCOLS) and SERVER in code.co_filename):
+            if not (code.co_filename.startswith(folders) and SERVER in code.co_filename):
                 return disable  # this branch is not reported again
             known = seen.setdefault((code, source), destination)
             add((code, source, destination))

@@ -53,7 +53,7 @@ from wiretool.codec.state_types import (
     ref,
     row,
 )
-from wiretool.codec.states import Schema, StateClass, attributes, value
+from wiretool.codec.states import NotInSchemaError, Schema, StateClass, attributes, value
 from wiretool.dissect.columns.column_protocols import ColumnProtocols
 from wiretool.dissect.columns.numbering import Numbers, Settled
 from wiretool.dissect.columns.pace import Pace
@@ -74,6 +74,7 @@ from wiretool.pipeline.flows.positions import Places
 from wiretool.pipeline.flows.reading import Flow, Over
 from wiretool.pipeline.flows.segments import Namer
 from wiretool.pipeline.tables import Kept
+from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.registry import PROTOCOLS, protocols_with
 from wiretool.protocols.base.state import ConversationState
 from wiretool.sinks.arrow.events import Block
@@ -132,9 +133,25 @@ def serialize(flow: Flow, kept: Kept, indices: Sequence[Index]) -> bytes:
     """Return a flow, and what tables know of it, as bytes.
 
     Of its `indices` is kept what numbers in the state may ask for: each whole number in it is taken for one.
+    UsageError where its protocol has no schema of open conversations.
     """
-    body = schema().dump([flow, kept], {id(index): index.keep for index in indices})
+    try:
+        body = schema().dump([flow, kept], {id(index): index.keep for index in indices})
+    except NotInSchemaError as err:
+        raise _missing_state(err) from err
     return b"".join((state_head(), blake2b(body, digest_size=DIGEST_BYTES).digest(), body))
+
+
+def _missing_state(err: NotInSchemaError) -> Exception:
+    """Return the error of a protocol without a state part; `err` where the class is not a conversation."""
+    if not issubclass(err.cls, Conversation):
+        return err
+    name = next(name for name, protocol in PROTOCOLS.items() if type(protocol.open(False)) is err.cls)
+    known = ", ".join(protocols_with("state"))
+    return UsageError(
+        f"{name}: it has no schema by which open connections are saved between batches; expected one of {known}; "
+        "`pipeline run` needs none"
+    )
 
 
 def deserialize(data: bytes, hosts: Mapping[str, object], *, name: str = "") -> tuple[Flow, Kept]:

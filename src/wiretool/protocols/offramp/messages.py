@@ -11,13 +11,13 @@ from wiretool.codec.json_types import (
     Anything,
     Boolean,
     Int32,
+    JsonBytes,
     JsonInt,
     JsonList,
     JsonMap,
     JsonName,
     JsonSet,
     JsonText,
-    JsonType,
     String,
     bad_type,
     shorten,
@@ -47,29 +47,10 @@ class PartitionOffsets(JsonMap):
         return dict(value)
 
 
-class BodyBytes(JsonType):
+class BodyBytes(JsonBytes):
     """The body of an HTTP message: text where it is UTF-8, else an object with its hex."""
 
     name = "body"
-    stored = "bytes"
-
-    def check(self, value: Any, path: str) -> bytes:
-        if isinstance(value, bytes):
-            return value
-        try:
-            if isinstance(value, str):
-                return value.encode()
-            if isinstance(value, Mapping) and value.keys() == {"hex"}:
-                return bytes.fromhex(value["hex"])
-        except (ValueError, TypeError) as err:
-            raise bad_type(value, "text or hex", path) from err
-        raise bad_type(value, "text or hex", path)
-
-    def to_json(self, value: bytes) -> Any:
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            return {"hex": value.hex()}
 
 
 class HeaderPair(JsonList):
