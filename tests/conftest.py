@@ -3,12 +3,20 @@
 import gc
 import os
 import signal
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.helpers.quick import SlowTests, quick_tests
 from tests.helpers.recorded import unpack_recordings
+from wiretool.__main__ import COLLECTED_OBJECTS
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler import Scheduling
 
 HERE = Path(__file__).parent
 #: The folder whose `captures/` holds the recordings of real programs.
@@ -19,9 +27,15 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 # A session of Spark is short here: its Java compiles quickly rather than well, which takes a third less processor time.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# A program that a test starts need not compile the modules that the one before it has: that takes most of its start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+# Garbage is collected as seldom as in the program.
+gc.set_threshold(COLLECTED_OBJECTS, *gc.get_threshold()[1:])
 settings.register_profile(
     "project", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
+settings.register_profile("quick", parent=settings.get_profile("project"), max_examples=5)
 settings.load_profile("project")
 
 
@@ -29,6 +43,46 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--vectors", action="append", default=[], type=Path, help="a further folder of vectors")
     parser.addoption("--captures", action="append", default=[], type=Path, help="a further folder of captures")
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew instead of comparing")
+    parser.addoption("--note-slow", action="store_true", help="note the tests that are too slow for `-m quick`")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.markexpr == "quick":
+        settings.load_profile("quick")
+    if config.getoption("--note-slow"):
+        config.pluginmanager.register(SlowTests())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Have `pytest -m quick` use all processors."""
+    is_quick = config.option.markexpr == "quick" and config.args == config.getini("testpaths")
+    if is_quick and not config.option.collectonly and config.getoption("numprocesses", 0) is None:
+        config.option.numprocesses = "auto"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Return two workers per processor: many tests wait for servers and clocks."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    return 2 * (len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1)
+
+
+@pytest.hookimpl(tryfirst=True, optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "Scheduling | None":
+    """Give each worker files of its own, which share what they make; idle workers take over tests of others."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the quick tests; put those with a Spark session first, so that one worker has them all."""
+    for item in quick_tests(items):
+        item.add_marker("quick")
+    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
 
 
 def pytest_collection_finish() -> None:

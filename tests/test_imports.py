@@ -2,9 +2,8 @@
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 SOURCE = Path(__file__).parent.parent / "src"
 
@@ -86,6 +85,7 @@ HOMES = {
 }
 
 
+@cache
 def modules() -> list[Path]:
     return sorted(SOURCE.rglob("*.py"))
 
@@ -121,8 +121,9 @@ def is_ours(name: str) -> bool:
     return name.startswith(("wiretool.", f"{DATA_SOURCE}.")) or name == DATA_SOURCE
 
 
-def imported(path: Path) -> Iterator[str]:
-    return imported_in(path, ast.walk(ast.parse(path.read_text())))
+@cache
+def imported(path: Path) -> tuple[str, ...]:
+    return tuple(imported_in(path, ast.walk(ast.parse(path.read_text()))))
 
 
 def imported_in(path: Path, nodes: Iterable[ast.AST]) -> Iterator[str]:
@@ -139,21 +140,21 @@ def floor_of(part: str) -> int:
     return next(number for number, parts in enumerate(FLOORS) if part in parts)
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_follow_the_arrows(path: Path) -> None:
+def wrong_ways(path: Path) -> Iterator[str]:
+    """Yield the imports of a module that go against the arrows."""
     part = part_of(path)
     if part in ("__init__", "__main__"):
         return
-    for name in imported(path):
-        if not is_ours(name):
-            continue
+    for name in filter(is_ours, imported(path)):
         target = part_named(name)
-        if target == part:
+        if target == part or target.startswith("__"):
             continue
-        if target.startswith("__"):
-            continue
-        below = floor_of(target) < floor_of(part)
-        assert below or (part, target) in NEIGHBOURS, f"{part} imports {target}"
+        if floor_of(target) >= floor_of(part) and (part, target) not in NEIGHBOURS:
+            yield f"{module_of(path)}: {part} imports {target}"
+
+
+def test_imports_follow_the_arrows() -> None:
+    assert [wrong for path in modules() for wrong in wrong_ways(path)] == []
 
 
 def test_engines_know_no_protocol() -> None:
@@ -165,19 +166,21 @@ def test_engines_know_no_protocol() -> None:
     assert knowing == set()
 
 
-@pytest.mark.parametrize("path", [path for path in modules() if part_of(path) == PART], ids=module_of)
-def test_a_part_imports_its_engine_alone(path: Path) -> None:
-    allowed = PARTS[engine_of(module_of(path).split(".")[1:])] | {"codec", "errors", "limits", "protocols", PART}
-    imports = {part_named(name) for name in imported(path) if is_ours(name)}
-    assert imports <= allowed, f"{path} imports {imports - allowed}"
+def test_a_part_imports_its_engine_alone() -> None:
+    paths = [path for path in modules() if part_of(path) == PART]
+    assert paths
+    for path in paths:
+        allowed = PARTS[engine_of(module_of(path).split(".")[1:])] | {"codec", "errors", "limits", "protocols", PART}
+        imports = {part_named(name) for name in imported(path) if is_ours(name)}
+        assert imports <= allowed, f"{path} imports {imports - allowed}"
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_libraries_stay_at_home(path: Path) -> None:
-    for name in imported(path):
-        homes = HOMES.get(name.split(".")[0])
+def test_libraries_stay_at_home() -> None:
+    for path in modules():
         part = engine_of(module_of(path).split(".")[1:]) if part_of(path) == PART else part_of(path)
-        assert homes is None or part in homes, f"{path} imports {name}"
+        for name in imported(path):
+            homes = HOMES.get(name.split(".")[0])
+            assert homes is None or part in homes, f"{path} imports {name}"
 
 
 def test_the_data_source_stands_apart() -> None:

@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.commands.test_conform import accepting, listener
+from tests.helpers.forked import run
 from tests.helpers.servers import wiretool
 from wiretool.commands.fuzz.options import FuzzOptions, Reports
 from wiretool.commands.fuzz.results import finish
@@ -82,6 +83,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the findings of one run against the mutant."""
+    folder = tmp_path_factory.mktemp("found")
+    assert run("fuzz", *MUTANT, *FEW, cwd=folder).returncode == 1
+    return folder / "wiretool-findings"
+
+
+@pytest.fixture
+def place(folder: Path, found: Path) -> Path:
+    """The first of these findings, all of which are in the folder."""
+    shutil.copytree(found, folder / "wiretool-findings")
+    return next((folder / "wiretool-findings").iterdir())
+
+
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
@@ -124,10 +140,8 @@ def test_a_finding_becomes_a_folder_and_reports(folder: Path) -> None:
     assert "pravega" in decoded.stdout
 
 
-def test_a_finding_is_replayed(folder: Path) -> None:
+def test_a_finding_is_replayed(folder: Path, place: Path) -> None:
     """Against the mutant it still fails; against the clean mock it is fixed, also with the seeds of the run."""
-    assert wiretool("fuzz", *MUTANT, *FEW).returncode == 1
-    place = next((folder / "wiretool-findings").iterdir())
     again = wiretool("fuzz", "pravega", "--replay", str(place))
     assert again.returncode == 1
     assert f"{place}: still fails: wrong-answer: " in again.stdout
@@ -139,9 +153,7 @@ def test_a_finding_is_replayed(folder: Path) -> None:
     assert f"{place}: fixed: " in fixed.stdout
 
 
-def test_findings_without_their_target_do_not_hide_the_others(folder: Path) -> None:
-    assert wiretool("fuzz", *MUTANT, *FEW).returncode == 1
-    place = next((folder / "wiretool-findings").iterdir())
+def test_findings_without_their_target_do_not_hide_the_others(folder: Path, place: Path) -> None:
     shutil.copytree(place, folder / "gone")
     form = json.loads((place / "finding.json").read_text())
     target = f"127.0.0.1:{free_port()}"
@@ -154,9 +166,7 @@ def test_findings_without_their_target_do_not_hide_the_others(folder: Path) -> N
     assert ended.stderr == "wiretool: 1 of 2 findings not run; see above\n"
 
 
-def test_the_test_of_a_finding_runs_alone(folder: Path) -> None:
-    assert wiretool("fuzz", *MUTANT, *FEW).returncode == 1
-    place = next((folder / "wiretool-findings").iterdir())
+def test_the_test_of_a_finding_runs_alone(folder: Path, place: Path) -> None:
     moved = folder / "elsewhere" / place.name
     shutil.copytree(place, moved)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(moved / "test_repro.py")]
@@ -169,9 +179,7 @@ def test_the_test_of_a_finding_runs_alone(folder: Path) -> None:
     assert passing.returncode == 0, passing.stdout
 
 
-def test_the_tests_of_several_findings_run_together(folder: Path) -> None:
-    assert wiretool("fuzz", *MUTANT, *FEW).returncode == 1
-    place = next((folder / "wiretool-findings").iterdir())
+def test_the_tests_of_several_findings_run_together(folder: Path, place: Path) -> None:
     shutil.copytree(place, folder / "wiretool-findings" / "999-other")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "wiretool-findings"]
     ended = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=60, check=False)
@@ -179,9 +187,8 @@ def test_the_tests_of_several_findings_run_together(folder: Path) -> None:
     assert f"{count} failed in" in ended.stdout, ended.stdout
 
 
-def test_a_second_run_continues_the_numbers(folder: Path) -> None:
-    assert wiretool("fuzz", *MUTANT, *FEW).returncode == 1
-    first = {each: each.stat().st_mtime_ns for each in (folder / "wiretool-findings").iterdir()}
+def test_a_second_run_continues_the_numbers(folder: Path, place: Path) -> None:
+    first = {each: each.stat().st_mtime_ns for each in place.parent.iterdir()}
     assert wiretool("fuzz", *MUTANT, *FEW).returncode == 1
     names = sorted(each.name for each in (folder / "wiretool-findings").iterdir())
     assert [int(name[:3]) for name in names] == [*range(1, 2 * len(first) + 1)]

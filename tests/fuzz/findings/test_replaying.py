@@ -1,6 +1,7 @@
 """Findings that run again: fixed only where the sequence was sent and judged."""
 
 import json
+import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -30,14 +31,20 @@ CASE = "pravega/attribute/1"
 CAPTURES = Path(__file__).parents[3] / "captures" / "pravega"
 
 
-@pytest.fixture
-def finding(tmp_path: Path) -> Path:
-    """The folder of a finding: the store crashes on a CreateSegment."""
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finding, which tests must not change: the store crashes on a CreateSegment."""
     _, found = run_on(CRASH, runs=60)
     died = next(each for each in found if each.bucket.oracle == "died")
     session = FuzzSession("pravega")
     target = session.mock_target(CRASH)
-    return write_finding(died, tmp_path, session.protocol_in(""), [], target)
+    return write_finding(died, tmp_path_factory.mktemp("found"), session.protocol_in(""), [], target)
+
+
+@pytest.fixture
+def finding(written: Path, tmp_path: Path) -> Path:
+    """A copy of this folder."""
+    return Path(shutil.copytree(written, tmp_path / written.name))
 
 
 def change(folder: Path, edit: Callable[[dict[str, Any]], None]) -> None:

@@ -66,7 +66,7 @@ def pytest_generate_tests(metafunc: Any) -> None:
 
 
 def test_the_finding_is_fixed() -> None:
-    result = replay_finding(Path(__file__).parents[1])
+    result = replay_finding(Path(__file__).parent)
     assert result.is_fixed, result.text
 '''
 
