@@ -413,7 +413,7 @@ def test_every_capture_has_a_line_on_its_origin() -> None:
 
 
 def test_the_sources_of_every_protocol_are_named() -> None:
-    folders = [path for path in (ROOT / "src/wiretool/protocols").iterdir() if (path / "__init__.py").exists()]
+    folders = [path.parent for path in (ROOT / "src/wiretool/protocols").glob("*/wire.py")]
     assert folders
     assert [path.name for path in folders if not (path / "SOURCES.md").exists()] == []
 

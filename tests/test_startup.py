@@ -39,7 +39,7 @@ def startup(*words: str) -> tuple[set[str], list[str]]:
 
 
 def protocols_in(loaded: set[str]) -> set[str]:
-    return {name for name in PROTOCOLS if f"wiretool.protocols.{name}" in loaded}
+    return {name for name in PROTOCOLS if f"wiretool.protocols.{name}.wire" in loaded}
 
 
 @pytest.fixture
