@@ -26,7 +26,7 @@ except KeyboardInterrupt:
     print("stopped")
 """
 STARTS = [
-    "from wiretool.load.children import _child\n    with _child(waits): print('missed')",
+    "from wiretool.load.run.children import _child\n    with _child(waits): print('missed')",
     "import shlex; from wiretool.net.programs.server_process import ServerProcess\n"
     "    with ServerProcess(shlex.join(waits), []): print('missed')",
 ]
@@ -56,7 +56,7 @@ next(items)
 #: Starts a process that does nothing but wait.
 CHILD = """
 import subprocess, sys
-from wiretool.load.children import _child
+from wiretool.load.run.children import _child
 
 with _child([sys.executable, "-c", "import time; time.sleep(60)"]) as child:
     print(child.pid, flush=True)
@@ -154,7 +154,7 @@ def test_the_end_of_a_child_is_in_words(status: int, words: str) -> None:
 HANDED_OVER = """
 import os, signal
 import gevent
-from wiretool.load.process import end_with
+from wiretool.load.run.process import end_with
 from wiretool.processes import held_interrupts
 
 heard = []

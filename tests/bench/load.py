@@ -26,10 +26,10 @@ from uuid import uuid4
 import msgspec
 
 from tests.interop.processes import report_of, server
-from wiretool.load.children import Load, load_process, mock_server
-from wiretool.load.intervals import Ended, Interval, Orders, Ready
-from wiretool.load.plan import Plan
-from wiretool.load.totals import Gathering, Totals
+from wiretool.load.measure.intervals import Ended, Interval, Orders, Ready
+from wiretool.load.measure.totals import Gathering, Totals
+from wiretool.load.planning.plan import Plan
+from wiretool.load.run.children import Load, load_process, mock_server
 from wiretool.net.addresses import Address, address_from
 
 APPENDERS = 64

@@ -2,11 +2,11 @@
 
     python -m tests.bench.no_histograms
 
-For tests/bench/load.py; it is spoken with as wiretool.load.process is. Exchanges are counted by their events.
+For tests/bench/load.py; it is spoken with as wiretool.load.run.process is. Exchanges are counted by their events.
 """
 
-from wiretool.load.meter import Samples
-from wiretool.load.process import main
+from wiretool.load.measure.meter import Samples
+from wiretool.load.run.process import main
 
 
 def forget(self: Samples) -> None:

@@ -14,11 +14,11 @@ from hdrh.log import HistogramLogReader
 
 from tests.helpers.bench_lines import without_waiting
 from tests.helpers.servers import started, wiretool
-from wiretool.commands import benching
-from wiretool.commands.bench_wishes import Spread
-from wiretool.load import children
-from wiretool.load.intervals import Ended, Interval, Orders, Pulse, Ready, Said
-from wiretool.load.plan import Plan
+from wiretool.commands.bench import run as benching
+from wiretool.commands.bench.options import Spread
+from wiretool.load.measure.intervals import Ended, Interval, Orders, Pulse, Ready, Said
+from wiretool.load.planning.plan import Plan
+from wiretool.load.run import children
 
 ANY = "127.0.0.1:0"
 SERVE = ("serve", "pravega", "--listen", ANY, "--controller", ANY)

@@ -11,9 +11,9 @@ from tests.helpers.servers import started, wiretool
 from tests.load.recordings import Known, record, record_all
 from wiretool.batches.rows import batch_of
 from wiretool.dissect.dissector import read
-from wiretool.load.fitting import fitted
-from wiretool.load.planning import Load
-from wiretool.load.recorded import Recorded
+from wiretool.load.planning.fitting import fitted
+from wiretool.load.planning.recorded import Recorded
+from wiretool.load.planning.validate import Load
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 WRITE = CAPTURES / "pravega" / "write.pcap"

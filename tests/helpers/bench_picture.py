@@ -13,15 +13,15 @@ from tempfile import TemporaryDirectory
 from rich.console import Console, RenderableType
 
 from tests.helpers.picture import FONT_FACE
-from wiretool.load.bench import Bench
-from wiretool.load.children import load_process, mock_server
-from wiretool.load.intervals import Orders
-from wiretool.load.planning import Load, plan_from
+from wiretool.load.measure.intervals import Orders
+from wiretool.load.measure.sampling import Sampler
+from wiretool.load.measure.thresholds import check_thresholds, threshold_from
+from wiretool.load.measure.totals import Totals
+from wiretool.load.planning.validate import Load, plan_from
 from wiretool.load.report.html import html_text
 from wiretool.load.report.live import live_table
-from wiretool.load.sampling import Sampler
-from wiretool.load.thresholds import check_thresholds, threshold_from
-from wiretool.load.totals import Totals
+from wiretool.load.run.children import load_process, mock_server
+from wiretool.load.run.whole_run import Bench
 
 LOAD = Load(appenders=64, fetchers=2, rate="4k", batch=5, duration="20s", warmup="2s", segments=4)
 TITLE = "wiretool bench --fetchers 2 --rate 4k --batch 5 --segments 4 --duration 20"

@@ -39,7 +39,7 @@ def wait_for(path: Path, process: "subprocess.Popen[str]", words: str = "") -> N
         time.sleep(0.02)
 
 
-#: What the reasons of an INVALID run say where only the machine was too busy (load/health.py).
+#: What the reasons of an INVALID run say where only the machine was too busy (load/measure/health.py).
 BUSY = ("waited for a processor", "replies lay unread", "the generator sent", "seconds; look for the reason")
 
 

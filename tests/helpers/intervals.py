@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from wiretool.load.histograms import Histogram
-from wiretool.load.intervals import Interval, Pulse, Tally
+from wiretool.load.measure.histograms import Histogram
+from wiretool.load.measure.intervals import Interval, Pulse, Tally
 
 #: When measuring began, seconds since 1970.
 BEGAN_AT = 1_700_000_000.25

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from wiretool.load.compare import Compared, judged
-from wiretool.load.courses import EDGES, Course, Courses, Floats, stretches_of
+from wiretool.load.measure.time_slices import EDGES, Course, Courses, Floats, stretches_of
 
 FIGURES = ("p50", "p90", "p99", "p99_9")
 

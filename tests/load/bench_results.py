@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wiretool.load.histograms import Histogram
+from wiretool.load.measure.histograms import Histogram
 from wiretool.load.result import Moment, Operation, Quantiles, Result, Second, Verification
 
 Times = npt.NDArray[np.float64]

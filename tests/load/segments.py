@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from wiretool.load.checking import Checker
 from wiretool.load.events import Filler, Head, Maker, writer_of
-from wiretool.load.findings import Outcome
 from wiretool.load.following import Piece, Reads
+from wiretool.load.verify.findings import Outcome
+from wiretool.load.verify.stored_events import Checker
 
 RUN = "run-1"
 HEAD = Head(bytes(4))

@@ -1,4 +1,4 @@
-"""How exchanges follow one another, as simply as it can be said: what the lanes of wiretool.load.lanes must equal."""
+"""How exchanges follow one another, as simply as it can be: the loop of wiretool.load.exchange_loop must equal it."""
 
 from math import inf
 

@@ -11,15 +11,15 @@ from rich.console import Console
 from tests.load.bench_results import Source, closed, drawn, operation_of, result_of
 from wiretool.load.backlog import backlog_text, over_text
 from wiretool.load.compare import compare
-from wiretool.load.health import reasons_from, remarks_from
-from wiretool.load.plan import Plan
+from wiretool.load.measure.health import reasons_from, remarks_from
+from wiretool.load.measure.thresholds import check_thresholds, threshold_from
+from wiretool.load.planning.plan import Plan
 from wiretool.load.report.csv import csv_text
 from wiretool.load.report.html import html_text
 from wiretool.load.report.json import json_report, result_from
 from wiretool.load.report.live import live_table
 from wiretool.load.report.text import result_text
 from wiretool.load.result import Backlog, Result, Second
-from wiretool.load.thresholds import check_thresholds, threshold_from
 
 DRAIN_S = 1.6
 BACKLOG = Backlog(

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.load.bench_results import EVIL, Source, closed, drawn, flat, nothing, result_of, stopped
+from wiretool.load.measure.thresholds import check_thresholds, threshold_from
 from wiretool.load.report.html import html_text
 from wiretool.load.result import Result, Second, Verification
-from wiretool.load.thresholds import check_thresholds, threshold_from
 from wiretool.sinks.page.axes import at_nines, linear_axis, log_axis, nines_axis, seconds_axis
 from wiretool.sinks.page.svg import HEIGHT, WIDTH
 

@@ -1,9 +1,9 @@
 from xml.etree import ElementTree
 
 from tests.load.bench_results import EVIL, closed, nothing
+from wiretool.load.measure.thresholds import check_thresholds, threshold_from
 from wiretool.load.report.junit import junit_text
 from wiretool.load.result import Result, Verification
-from wiretool.load.thresholds import check_thresholds, threshold_from
 
 
 def suite_of(result: Result, *thresholds: str) -> ElementTree.Element:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.helpers.tools import run_tool
 from wiretool.dissect.dissector import read
 from wiretool.load.report import line_on, write_slow
-from wiretool.load.slow import Piece, Slow, SlowConnection, SlowExchange, SlowOnes
+from wiretool.load.slow.model import Piece, Slow, SlowConnection, SlowExchange, SlowOnes
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import DataAppended, Hello, SegmentRead
 from wiretool.protocols.pravega.messages import ReadSegment as Read

@@ -3,11 +3,11 @@
 import msgspec
 
 from tests.helpers.intervals import interval_of
-from wiretool.load.bench import Bench
-from wiretool.load.intervals import Ended
-from wiretool.load.plan import Plan
+from wiretool.load.measure.intervals import Ended
+from wiretool.load.measure.totals import Gathering
+from wiretool.load.planning.plan import Plan
 from wiretool.load.result import Result
-from wiretool.load.totals import Gathering
+from wiretool.load.run.whole_run import Bench
 
 
 def report_of(*ended: Ended) -> Result:

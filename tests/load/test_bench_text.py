@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from tests.load.bench_results import EVIL, Source, closed, drawn, flat, histogram_of, nothing, result_of, stopped
-from wiretool.load.figures import (
+from wiretool.load.measure.figures import (
     generator_text,
     hidden_text,
     share_text,
@@ -15,12 +15,12 @@ from wiretool.load.figures import (
     unfinished_texts,
     verification_text,
 )
+from wiretool.load.measure.thresholds import check_thresholds, threshold_from
 from wiretool.load.report import write_report
 from wiretool.load.report.chart import COLUMNS, ROWS, Curve, chart_text
 from wiretool.load.report.live import live_table
 from wiretool.load.report.text import FINDINGS_SHOWN, KINDS_SHOWN, result_text
 from wiretool.load.result import Moment, Quantiles, Result, Second, Verification
-from wiretool.load.thresholds import check_thresholds, threshold_from
 from wiretool.sinks.output import Output
 from wiretool.sinks.text.figures import bytes_text, rate_text, time_text
 

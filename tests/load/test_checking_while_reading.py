@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.load.segments import FILLER, HEAD, RUN, Event, numbers, segment_of, stored, writer
-from wiretool.load.checking import Checker
-from wiretool.load.findings import Outcome
+from wiretool.load.verify.findings import Outcome
+from wiretool.load.verify.stored_events import Checker
 
 #: How often each of three writers writes so many events in a row.
 RUNS = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 40)), max_size=12)

@@ -20,7 +20,7 @@ from wiretool.load.compare import (
     tolerance_from,
     widths,
 )
-from wiretool.load.courses import EDGES, Courses, buckets_of, courses_of, stretches_of
+from wiretool.load.measure.time_slices import EDGES, Courses, buckets_of, courses_of, stretches_of
 from wiretool.load.report.comparison import comparison_json, comparison_text
 from wiretool.load.result import Result
 

@@ -10,12 +10,12 @@ from wiretool.load.backlog import backlog_of, drained_in, joined, undrained_text
 from wiretool.load.drain import Drain
 from wiretool.load.draining import Draining
 from wiretool.load.events import Filler, Maker, writer_of
-from wiretool.load.findings import Outcome
 from wiretool.load.following import follow
-from wiretool.load.intervals import Drained, Writer, Written
 from wiretool.load.link import Failed
+from wiretool.load.measure.intervals import Drained, Writer, Written
 from wiretool.load.result import Operation, Quantiles
-from wiretool.load.session import Session, worker_name
+from wiretool.load.run.session import Session, worker_name
+from wiretool.load.verify.findings import Outcome
 from wiretool.protocols.pravega.framing import HEADER_BYTES
 from wiretool.protocols.pravega.load.client import HEAD, Store, append_frames
 from wiretool.protocols.pravega.load.segment_reader import READ_BYTES, Reads

@@ -11,11 +11,11 @@ import pytest
 from tests.load.stage import Wire
 from tests.protocols.pravega.server.talk import Cluster
 from wiretool.load.events import Filler, Maker, writer_of
-from wiretool.load.findings import Outcome
 from wiretool.load.following import Following, follow
-from wiretool.load.intervals import Writer
 from wiretool.load.link import Failed
-from wiretool.load.session import Session
+from wiretool.load.measure.intervals import Writer
+from wiretool.load.run.session import Session
+from wiretool.load.verify.findings import Outcome
 from wiretool.protocols.pravega.load.client import HEAD, Store, append_frames
 from wiretool.protocols.pravega.load.segment_reader import READ_BYTES, Reads
 

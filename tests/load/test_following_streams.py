@@ -8,11 +8,11 @@ import pytest
 
 from tests.load.mock_stage import MockWire, Place
 from wiretool.load.events import Filler, Maker, writer_of
-from wiretool.load.findings import Outcome
 from wiretool.load.following import Following, follow
-from wiretool.load.intervals import Writer
 from wiretool.load.link import Failed
-from wiretool.load.session import Session
+from wiretool.load.measure.intervals import Writer
+from wiretool.load.run.session import Session
+from wiretool.load.verify.findings import Outcome
 from wiretool.protocols.sbp_0_1.load.client import HEAD, Appends, acks, bind
 from wiretool.protocols.sbp_0_1.load.stream_reader import Reads
 from wiretool.protocols.sbp_0_1.server.mock import Sbp01Mock

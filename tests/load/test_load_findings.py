@@ -2,7 +2,7 @@
 
 from wiretool.limits import BENCH_FINDINGS_MAX
 from wiretool.load.events import writer_of
-from wiretool.load.findings import Finding, Findings, Kind, Outcome, distinct, joined, verification_of
+from wiretool.load.verify.findings import Finding, Findings, Kind, Outcome, distinct, joined, verification_of
 
 
 def finding(kind: Kind, offset: int) -> Finding:

@@ -51,7 +51,8 @@ def test_importing_the_package_changes_nothing_before_a_user_is_asked_for() -> N
 import socket, sys
 
 before = socket.socket
-import wiretool.commands.benching, wiretool.load, wiretool.load.bench, wiretool.load.closing, wiretool.load.report
+import wiretool.commands.bench.run, wiretool.load, wiretool.load.report
+import wiretool.load.run.whole_run, wiretool.load.verify.read_back
 
 assert socket.socket is before
 assert not {"gevent", "locust"} & set(sys.modules)
@@ -70,9 +71,9 @@ def test_a_defect_of_a_user_ends_the_run_and_is_told_as_that() -> None:
 import gevent
 from locust import User, task
 from locust.env import Environment
-from wiretool.load.plan import Plan
-from wiretool.load.running import Running
-from wiretool.load.session import Session
+from wiretool.load.planning.plan import Plan
+from wiretool.load.run.course import Running
+from wiretool.load.run.session import Session
 from wiretool.load.users.sessions import share
 
 

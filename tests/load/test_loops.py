@@ -7,10 +7,10 @@ import pytest
 from tests.load.simple_loops import one_by_one, windowed
 from tests.load.stage import Wire
 from wiretool.load.events import Filler, Maker, writer_of
-from wiretool.load.intervals import Writer
 from wiretool.load.loops import AtOnce, Exchange, OnSchedule, Window, Work
-from wiretool.load.schedule import Schedule
-from wiretool.load.session import Session
+from wiretool.load.measure.intervals import Writer
+from wiretool.load.planning.schedule import Schedule
+from wiretool.load.run.session import Session
 from wiretool.protocols.pravega.load.client import HEAD, Acks, Appends, Store
 
 SEGMENT = "bench-run/load/0.#epoch.0"

@@ -7,12 +7,12 @@ import pytest
 
 from tests.load.mock_stage import Place as Stage
 from tests.protocols.pravega_controller.load.controllers import mock_place
-from wiretool.load import closing
-from wiretool.load.children import load_process, mock_server
-from wiretool.load.closing import read_back
-from wiretool.load.intervals import Ended, Orders, Writer
 from wiretool.load.link import Failed, Link
-from wiretool.load.plan import Place, Plan
+from wiretool.load.measure.intervals import Ended, Orders, Writer
+from wiretool.load.planning.plan import Place, Plan
+from wiretool.load.run.children import load_process, mock_server
+from wiretool.load.verify import read_back as closing
+from wiretool.load.verify.read_back import read_back
 from wiretool.protocols.pravega.load.client import Store
 from wiretool.protocols.pravega.load.segment_reader import Reads
 from wiretool.protocols.pravega.server.mock import PravegaMock

@@ -14,10 +14,10 @@ from tests.protocols.base.test_plugins import installed
 from wiretool.dissect.dissector import read
 from wiretool.errors import UsageError
 from wiretool.load.link import Failed
+from wiretool.load.measure.verdict import expected_operations
 from wiretool.load.part import EXCHANGES, load_part, loadable
-from wiretool.load.planning import Load, plan_from
+from wiretool.load.planning.validate import Load, plan_from
 from wiretool.load.requests import Requests, request_from
-from wiretool.load.verdict import expected_operations
 from wiretool.protocols.base import registry
 from wiretool.protocols.base.registry import PROTOCOLS, Registered
 from wiretool.protocols.pravega_draft.messages import NoSuchSegment

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from wiretool.load.intervals import Drained, Written
+from wiretool.load.measure.intervals import Drained, Written
 from wiretool.load.result import Backlog, Operation, Result
 from wiretool.sinks.text.figures import bytes_text, rate_text, time_text
 from wiretool.units import counted

@@ -26,8 +26,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from wiretool.load.courses import EDGES, SOURCES, Courses, courses_of
-from wiretool.load.figures import error_rate, share_text
+from wiretool.load.measure.figures import error_rate, share_text
+from wiretool.load.measure.time_slices import EDGES, SOURCES, Courses, courses_of
 from wiretool.load.result import Operation, Quantiles, Result
 from wiretool.units import SHARE
 

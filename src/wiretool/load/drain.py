@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from gevent.event import Event
 
-from wiretool.load.intervals import Drained, Written
+from wiretool.load.measure.intervals import Drained, Written
 
 #: All that is counted in a drain. What appends still come to then is of no time that is measured.
 DRAINED = frozenset({"fetch"})

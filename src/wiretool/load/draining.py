@@ -5,8 +5,8 @@ Each read is of what is there already, so that all of them count as `fetch`; nob
 
 from wiretool.load.drain import Reader
 from wiretool.load.following import Following, Piece
-from wiretool.load.intervals import Writer
-from wiretool.load.session import Session
+from wiretool.load.measure.intervals import Writer
+from wiretool.load.run.session import Session
 
 
 class Draining(Following):

@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple, Protocol
 
-from wiretool.load.checking import Checker
 from wiretool.load.events import Filler, Head
-from wiretool.load.findings import Outcome, joined
-from wiretool.load.intervals import Writer
 from wiretool.load.link import Link
-from wiretool.load.sendings import Sendings
-from wiretool.load.session import Session
+from wiretool.load.measure.intervals import Writer
+from wiretool.load.run.session import Session
+from wiretool.load.send_times import Sendings
+from wiretool.load.verify.findings import Outcome, joined
+from wiretool.load.verify.stored_events import Checker
 
 #: How often a read that waits for more looks whether the run is over.
 LOOK_S = 0.25

@@ -1,7 +1,7 @@
 """What the exchanges of a user hang on: frames, when each is due, how many may be on the way.
 
-None of it knows a protocol. Whoever works with it (lanes.py) goes on until the session is over, then waits for what is
-on the way, which counts for nothing any more but that it was acknowledged.
+None of it knows a protocol. Whoever works with it (exchange_loop.py) goes on until the session is over, then waits for
+what is on the way, which counts for nothing any more but that it was acknowledged.
 """
 
 from collections import deque
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple, Protocol
 
-from wiretool.load.intervals import Writer
 from wiretool.load.link import Link
-from wiretool.load.meter import Samples
-from wiretool.load.schedule import Schedule
-from wiretool.load.sendings import Sendings
-from wiretool.load.session import Session
+from wiretool.load.measure.intervals import Writer
+from wiretool.load.measure.meter import Samples
+from wiretool.load.planning.schedule import Schedule
+from wiretool.load.run.session import Session
+from wiretool.load.send_times import Sendings
 
 
 class Source(Protocol):

@@ -13,7 +13,7 @@ from wiretool.codec.jsonform import nearest
 from wiretool.errors import UsageError
 from wiretool.load.events import Head
 from wiretool.load.link import Link
-from wiretool.load.plan import Place, Plan
+from wiretool.load.planning.plan import Place, Plan
 from wiretool.processes import held_interrupts
 from wiretool.protocols.base import registry
 from wiretool.protocols.base.encoder import ConnectionEncoder

@@ -68,7 +68,7 @@ def run_stream_command(wishes: Wishes, engine: str, master: str) -> int:
 
 
 def _job(wishes: Wishes, engine: str) -> "StreamJob":
-    from wiretool.load.schedule import duration_from
+    from wiretool.load.planning.schedule import duration_from
     from wiretool.pipeline.job import Job
     from wiretool.pipeline.stream.run import StreamJob
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from wiretool.load.measure.thresholds import Outcome
 from wiretool.load.report.comparison import comparison_json, comparison_text
 from wiretool.load.report.csv import csv_text
 from wiretool.load.report.html import html_text
@@ -11,7 +12,6 @@ from wiretool.load.report.live import live_table
 from wiretool.load.report.pcapng import line_on, write_slow
 from wiretool.load.report.text import result_text
 from wiretool.load.result import Result
-from wiretool.load.thresholds import Outcome
 from wiretool.sinks.choose import is_coloured, width_of
 from wiretool.sinks.output import Output
 

@@ -6,7 +6,7 @@ import msgspec
 
 from wiretool.codec.json_text import json_text
 from wiretool.load.compare import Compared, Comparison
-from wiretool.load.figures import QUANTILES, share_text
+from wiretool.load.measure.figures import QUANTILES, share_text
 from wiretool.sinks.printable import printable
 from wiretool.sinks.text.colour import Colour
 from wiretool.sinks.text.figures import rate_text, time_text

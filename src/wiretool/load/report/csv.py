@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterable, Iterator
 
 from wiretool.load.backlog import drained_names
-from wiretool.load.figures import QUANTILES
+from wiretool.load.measure.figures import QUANTILES
 from wiretool.load.result import Moment, Quantiles, Result, Second
 
 #: Times are microseconds; processors are counted in whole ones (0.5 is half of one).

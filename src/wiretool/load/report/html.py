@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from wiretool.load.backlog import backlog_text, over_text
-from wiretool.load.figures import (
+from wiretool.load.measure.figures import (
     QUANTILES,
     generator_text,
     hidden_text,
@@ -13,6 +13,7 @@ from wiretool.load.figures import (
     valid_text,
     verification_text,
 )
+from wiretool.load.measure.thresholds import Outcome
 from wiretool.load.report.plots import (
     errors_plot,
     memory_plot,
@@ -22,7 +23,6 @@ from wiretool.load.report.plots import (
     times_plot,
 )
 from wiretool.load.result import Operation, Result
-from wiretool.load.thresholds import Outcome
 from wiretool.sinks.page.html import card, number, page_lines, safe, side_by_side, table
 from wiretool.sinks.text.figures import bytes_text, rate_text
 

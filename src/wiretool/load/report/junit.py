@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from wiretool.load.figures import generator_text, verification_text
+from wiretool.load.measure.figures import generator_text, verification_text
+from wiretool.load.measure.thresholds import Outcome
 from wiretool.load.result import Result
-from wiretool.load.thresholds import Outcome
 from wiretool.sinks.printable import printable
 
 _SUITE = "wiretool bench"

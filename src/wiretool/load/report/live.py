@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from wiretool.load.figures import share_text
+from wiretool.load.measure.figures import share_text
 from wiretool.load.result import Moment, Quantiles, Second
 from wiretool.sinks.printable import printable
 from wiretool.sinks.text.figures import bytes_text, rate_text, time_text

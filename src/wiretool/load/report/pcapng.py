@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from wiretool.codec.message import Side
 from wiretool.load.part import load_part
-from wiretool.load.slow import SlowConnection, SlowExchange, SlowOnes
+from wiretool.load.slow.model import SlowConnection, SlowExchange, SlowOnes
 from wiretool.sinks.output import Output
 from wiretool.sinks.pcapng import Recording
 from wiretool.sinks.printable import printable

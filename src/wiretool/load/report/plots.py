@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from wiretool.load.backlog import drained_names
-from wiretool.load.figures import share_text
-from wiretool.load.histograms import Histogram
+from wiretool.load.measure.figures import share_text
+from wiretool.load.measure.histograms import Histogram
 from wiretool.load.result import Moment, Operation, Quantiles, Result, Second
 from wiretool.sinks.page.axes import Axis, at_nines, linear_axis, log_axis, nines_axis, seconds_axis
 from wiretool.sinks.page.svg import Aside, Line, Tip, plot_svg

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from wiretool.load.backlog import backlog_text, over_text
-from wiretool.load.figures import (
+from wiretool.load.measure.figures import (
     QUANTILES,
     generator_text,
     hidden_text,
@@ -13,10 +13,10 @@ from wiretool.load.figures import (
     valid_text,
     verification_text,
 )
-from wiretool.load.histograms import Histogram
+from wiretool.load.measure.histograms import Histogram
+from wiretool.load.measure.thresholds import Outcome
 from wiretool.load.report.chart import Curve, chart_text
 from wiretool.load.result import Operation, Result
-from wiretool.load.thresholds import Outcome
 from wiretool.sinks.printable import printable
 from wiretool.sinks.text.colour import Colour
 from wiretool.sinks.text.figures import bytes_text, rate_text

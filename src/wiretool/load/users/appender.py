@@ -9,13 +9,13 @@ from uuid import UUID
 
 from wiretool.codec.event_trailer import MARK_BYTES
 from wiretool.load.events import Filler, Head, Maker, writer_of
-from wiretool.load.intervals import Writer
-from wiretool.load.lanes import OneByOne, Windowed
+from wiretool.load.exchange_loop import OneByOne, Windowed
 from wiretool.load.link import Link
 from wiretool.load.loops import Source, Window, Work
-from wiretool.load.sizes import sizes_from
+from wiretool.load.measure.intervals import Writer
+from wiretool.load.planning.sizes import sizes_from
+from wiretool.load.slow.wrappers import Answers, Times, WatchedAppends
 from wiretool.load.users.user import LoadUser
-from wiretool.load.watched import Answers, Times, WatchedAppends
 
 
 class Appender(LoadUser):

@@ -6,8 +6,8 @@ from typing import ClassVar
 from wiretool.load.events import Head, Maker
 from wiretool.load.link import Link
 from wiretool.load.requests import Requests, request_from
+from wiretool.load.slow.wrappers import Answers
 from wiretool.load.users.appender import Appender
-from wiretool.load.watched import Answers
 from wiretool.protocols.base.registry import PROTOCOLS
 
 

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 from wiretool.load.draining import Draining
 from wiretool.load.events import Head
 from wiretool.load.following import Following, Reads, follow
-from wiretool.load.intervals import Writer
 from wiretool.load.link import Link
+from wiretool.load.measure.intervals import Writer
+from wiretool.load.slow.wrappers import WatchedReads
 from wiretool.load.users.appender import filler_of
 from wiretool.load.users.user import LoadUser
-from wiretool.load.watched import WatchedReads
 
 
 class Fetcher(LoadUser):

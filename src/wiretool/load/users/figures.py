@@ -5,8 +5,8 @@ from time import time
 
 from locust.stats import RequestStats, StatsEntry, StatsError, bucket_response_time
 
-from wiretool.load.histograms import Histogram
-from wiretool.load.intervals import Tally
+from wiretool.load.measure.histograms import Histogram
+from wiretool.load.measure.intervals import Tally
 
 #: What stands under "Type" in Locust's tables.
 TYPE = "wire"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import new_class
 
 from wiretool.load.part import imported, load_part
-from wiretool.load.plan import Plan
+from wiretool.load.planning.plan import Plan
 from wiretool.load.users.user import LoadUser
 
 

@@ -8,7 +8,7 @@ from locust.env import Environment
 from locust.stats import stats_history
 from locust.web import WebUI
 
-from wiretool.load.intervals import Orders, PageOpen
+from wiretool.load.measure.intervals import Orders, PageOpen
 from wiretool.net.serving.same_site import refusal
 
 #: How often is looked whether the page is open.

@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 import gevent
 from locust.env import Environment
 
-from wiretool.load.session import Session
+from wiretool.load.run.session import Session
 from wiretool.load.users.figures import feed
 
 #: How often Locust's statistics are told what was counted.

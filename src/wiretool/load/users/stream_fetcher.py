@@ -6,7 +6,7 @@ from itertools import count
 from time import sleep
 
 from wiretool.load.following import Reads, follow
-from wiretool.load.intervals import Writer
+from wiretool.load.measure.intervals import Writer
 from wiretool.load.users.beating import Beating
 from wiretool.load.users.fetcher import Fetcher
 

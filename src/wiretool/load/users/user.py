@@ -9,11 +9,11 @@ from locust import User, task
 from locust.env import Environment
 from locust.exception import StopUser
 
-from wiretool.load.keeping import Keeper
 from wiretool.load.link import Failed, Link
 from wiretool.load.loops import Arrivals, AtOnce, OnSchedule
-from wiretool.load.openings import OpenedLink
-from wiretool.load.schedule import Schedule
+from wiretool.load.planning.schedule import Schedule
+from wiretool.load.slow.recorder import Keeper
+from wiretool.load.slow.setup_bytes import OpenedLink
 from wiretool.load.users.sessions import session_of
 from wiretool.net.addresses import address_from
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tests.protocols.offramp.load.roads import STEP_S, RoadWire
 from tests.protocols.offramp.server.network import Network
-from wiretool.load.findings import Outcome
 from wiretool.load.link import Failed
-from wiretool.load.session import Session
+from wiretool.load.run.session import Session
+from wiretool.load.verify.findings import Outcome
 from wiretool.protocols.offramp.load.client import Answer, Stream
 from wiretool.protocols.offramp.load.consuming import Consuming, Offsets, consume
 from wiretool.protocols.offramp.server import OfframpMock

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.load.stage import Wire
 from wiretool.codec.event_trailer import MARK_BYTES
 from wiretool.errors import Unmet
-from wiretool.load.checking import Checker
 from wiretool.load.events import Filler, Maker, writer_of
 from wiretool.load.link import Failed
+from wiretool.load.verify.stored_events import Checker
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.load.client import HEAD, Acks, Appends, ConditionalAppends, Store, VaryingAppends
 from wiretool.protocols.pravega.messages import DataAppended, Hello, KeepAlive, SegmentRead

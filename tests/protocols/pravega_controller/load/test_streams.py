@@ -11,7 +11,7 @@ from tests.load.mock_stage import Place as Stage
 from tests.protocols.pravega_controller.load.controllers import ANSWERS, SCOPE, SEGMENT, STREAM, Scripted, mock_place
 from wiretool.errors import PeerError, Stopped
 from wiretool.load.link import Failed
-from wiretool.load.plan import Place, Plan
+from wiretool.load.planning.plan import Place, Plan
 from wiretool.net.addresses import Address
 from wiretool.protocols.pravega.server.mock import PravegaMock
 from wiretool.protocols.pravega.server.tokens import TokenChecker

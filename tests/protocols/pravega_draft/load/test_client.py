@@ -11,9 +11,9 @@ from tests.load.mock_stage import Place, Saying
 from wiretool.codec.event_trailer import MARK_BYTES
 from wiretool.codec.message import Message
 from wiretool.errors import Unmet
-from wiretool.load.checking import Checker
 from wiretool.load.events import Filler, Maker, writer_of
 from wiretool.load.link import Failed
+from wiretool.load.verify.stored_events import Checker
 from wiretool.protocols.pravega_draft.framing import encode
 from wiretool.protocols.pravega_draft.load.client import HEAD, Acks, Appends, Store, VaryingAppends, segment_name
 from wiretool.protocols.pravega_draft.messages import (

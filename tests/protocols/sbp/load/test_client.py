@@ -13,9 +13,9 @@ from tests.load.mock_stage import MockWire, Place, Saying
 from tests.protocols.sbp.server.recorded import frames_of, read_recording
 from wiretool.codec.event_trailer import MARK_BYTES
 from wiretool.errors import Unmet
-from wiretool.load.checking import Checker
 from wiretool.load.events import Filler, Maker, writer_of
 from wiretool.load.link import Failed
+from wiretool.load.verify.stored_events import Checker
 from wiretool.protocols.sbp.framing import encode_frame, read_frame
 from wiretool.protocols.sbp.load.client import HEAD, Appends, Binding, RangeTalk, VaryingAppends, acks, bind, heartbeat
 from wiretool.protocols.sbp.load.frames import Place as Where

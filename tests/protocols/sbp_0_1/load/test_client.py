@@ -11,9 +11,9 @@ from tests.load.mock_stage import Place, Saying
 from tests.protocols.sbp_0_1.server.talk import batch_s1
 from wiretool.codec.event_trailer import MARK_BYTES
 from wiretool.errors import Unmet
-from wiretool.load.checking import Checker
 from wiretool.load.events import Filler, Maker, writer_of
 from wiretool.load.link import Failed
+from wiretool.load.verify.stored_events import Checker
 from wiretool.protocols.sbp.framing import encode_frame, read_frame
 from wiretool.protocols.sbp.messages import APPEND, GOAWAY, SbpFrame
 from wiretool.protocols.sbp_0_1.load.client import (

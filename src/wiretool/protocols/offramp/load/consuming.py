@@ -17,11 +17,11 @@ from time import time
 from typing import NamedTuple
 
 from wiretool import limits
-from wiretool.load.findings import NOTHING, Outcome
-from wiretool.load.keeping import Keeper, frames_in
 from wiretool.load.link import Link
-from wiretool.load.meter import Samples
-from wiretool.load.session import Session
+from wiretool.load.measure.meter import Samples
+from wiretool.load.run.session import Session
+from wiretool.load.slow.recorder import Keeper, frames_in
+from wiretool.load.verify.findings import NOTHING, Outcome
 from wiretool.protocols.offramp.load.client import Answer, Arrival, Assignment, Stream
 from wiretool.sinks.printable import printable
 

@@ -6,11 +6,11 @@ from typing import ClassVar
 from wiretool.load.events import Head, Maker
 from wiretool.load.link import Link
 from wiretool.load.loops import Source
-from wiretool.load.plan import Place
+from wiretool.load.planning.plan import Place
+from wiretool.load.slow.wrappers import Answers
 from wiretool.load.users.appender import Appender
 from wiretool.load.users.fetcher import SegmentFetcher
 from wiretool.load.users.user import LoadUser
-from wiretool.load.watched import Answers
 from wiretool.protocols.pravega.load.client import (
     HEAD,
     Acks,

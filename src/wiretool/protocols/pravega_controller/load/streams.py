@@ -8,7 +8,7 @@ from wiretool import limits
 from wiretool.errors import PeerError
 from wiretool.load.link import Link
 from wiretool.load.part import StreamSegments
-from wiretool.load.plan import Place, Plan
+from wiretool.load.planning.plan import Place, Plan
 from wiretool.net.addresses import EVERYWHERE, PORT_MAX, Address
 from wiretool.protocols.pravega.server.tokens import lifetime_s
 from wiretool.protocols.pravega_controller.load.client import Controller, Undone

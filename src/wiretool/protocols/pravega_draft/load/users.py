@@ -7,9 +7,9 @@ from uuid import UUID
 from wiretool.load.events import Head, Maker, writer_of
 from wiretool.load.link import Failed, Link
 from wiretool.load.loops import Source
+from wiretool.load.slow.wrappers import Answers
 from wiretool.load.users.appender import Appender
 from wiretool.load.users.fetcher import SegmentFetcher
-from wiretool.load.watched import Answers
 from wiretool.protocols.pravega_draft.load.client import HEAD, Acks, Appends, Store, VaryingAppends, segment_name
 from wiretool.protocols.pravega_draft.load.segment_reader import Reads
 

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 from wiretool.load.events import Head, Maker
 from wiretool.load.link import Link
 from wiretool.load.loops import Source
+from wiretool.load.slow.wrappers import Answers
 from wiretool.load.users.appender import Appender
 from wiretool.load.users.beating import Beating
 from wiretool.load.users.stream_fetcher import StreamFetcher
-from wiretool.load.watched import Answers
 from wiretool.protocols.sbp.load.client import HEAD, Appends, VaryingAppends, acks, bind, heartbeat
 from wiretool.protocols.sbp.load.frames import Place, place_from
 from wiretool.protocols.sbp.load.range_reader import Reads

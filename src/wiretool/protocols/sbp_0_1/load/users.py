@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from wiretool.load.events import Head, Maker
-from wiretool.load.intervals import Writer
 from wiretool.load.link import Link
 from wiretool.load.loops import Source
+from wiretool.load.measure.intervals import Writer
+from wiretool.load.slow.wrappers import Answers
 from wiretool.load.users.stream_fetcher import StreamFetcher
-from wiretool.load.watched import Answers
 from wiretool.protocols.sbp.load.users import BeatingAppender
 from wiretool.protocols.sbp_0_1.load.client import HEAD, Appends, VaryingAppends, acks, bind, heartbeat
 from wiretool.protocols.sbp_0_1.load.stream_reader import Reads

@@ -1,0 +1,64 @@
+"""`wiretool bench --from-capture FILE`: what the command line leaves open is as in a recording."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from wiretool.commands.bench.options import Wishes, check_wishes
+from wiretool.commands.interrupts import stoppable
+from wiretool.commands.options import report_unread, sources_from, tell
+from wiretool.commands.slice.run import up_to_damage
+
+if TYPE_CHECKING:
+    from wiretool.errors import CaptureError
+    from wiretool.load.planning.recorded import Recorded
+
+
+def fitted(wishes: Wishes) -> Wishes:
+    """The wishes, their load fitted to the recording, which is told; the same where there is none.
+
+    CaptureError where nothing in it can be loaded; UsageError where it has to be said what.
+    """
+    if wishes.from_capture is None:
+        return wishes
+    from wiretool.load.part import load_part
+    from wiretool.load.planning.fitting import OPTION, fitted
+
+    if wishes.load.protocol is not None:
+        load_part(wishes.load.protocol)  # which must be there
+    name = str(wishes.from_capture)
+    found, damage = recorded(wishes)
+    fit = fitted(
+        wishes.load,
+        found,
+        name=name,
+        is_verified=wishes.is_verified,
+        has_target=wishes.has_target,
+    )
+    tell(f"{OPTION} {name}: {fit.recorded}, as: wiretool bench {fit.words}")
+    if fit.remarks:
+        tell(f"{OPTION} {name}: {'; '.join(fit.remarks)}")
+    options = replace(wishes, load=fit.load, fitted=fit.words, damage=damage)
+    check_wishes(options)
+    return options
+
+
+def recorded(wishes: Wishes) -> "tuple[Recorded, CaptureError | None]":
+    """Return the load in a capture before its damage, and the damage, which is reported.
+
+    Raises the errors of `decode` if nothing was read.
+    """
+    from wiretool.dissect.columns.read import read_batches
+    from wiretool.ledger import Ledger
+    from wiretool.load.planning.recorded import Recorded
+
+    assert wishes.from_capture is not None
+    sources = sources_from([wishes.from_capture], tells_empty=False)
+    found, book = Recorded(), Ledger()
+    with stoppable("wiretool.dissect.columns.read"):
+        damage = up_to_damage(sources, "fitting", lambda files: read_batches(files, ledger=book, notes=tell), found.add)
+    if damage is not None:
+        if not any(seen.appends for seen in found.seen.values()):
+            raise damage
+        tell(f"{damage}: only the part before that is used")
+    report_unread(book, [wishes.from_capture])
+    return found, damage

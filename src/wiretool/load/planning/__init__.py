@@ -1,0 +1,1 @@
+"""The plan of a load: from options, or fitted to a recording."""

@@ -1,0 +1,1 @@
+"""The processes of a load, and the course of a run."""

@@ -1,0 +1,1 @@
+"""The slowest exchanges of a load, recorded with their bytes."""
