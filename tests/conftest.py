@@ -53,14 +53,6 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(SlowTests())
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Have `pytest -m quick` use all processors."""
-    is_quick = config.option.markexpr == "quick" and config.args == config.getini("testpaths")
-    if is_quick and not config.option.collectonly and config.getoption("numprocesses", 0) is None:
-        config.option.numprocesses = "auto"
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
     """Return two workers per processor: many tests wait for servers and clocks."""
