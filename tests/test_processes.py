@@ -148,3 +148,27 @@ def test_no_process_outlives_a_bench_that_is_stopped_while_it_starts(count: int,
 )
 def test_the_end_of_a_child_is_in_words(status: int, words: str) -> None:
     assert exit_words(status) == words
+
+
+#: Gives its signals to gevent, whose handlers Python does not see, and holds them afterwards.
+HANDED_OVER = """
+import os, signal
+import gevent
+from wiretool.load.process import end_with
+from wiretool.processes import held_interrupts
+
+heard = []
+end_with(lambda: heard.append("stop"))
+with held_interrupts():
+    pass
+os.kill(os.getpid(), signal.SIGTERM)
+gevent.sleep(0.1)
+print(heard[:1])
+"""
+
+
+def test_signals_that_were_handed_over_are_left_alone() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", HANDED_OVER], stdin=subprocess.PIPE, capture_output=True, text=True, timeout=WAIT_S
+    )
+    assert (ended.returncode, ended.stdout) == (0, "['stop']\n"), ended.stderr

@@ -34,6 +34,16 @@ def exit_words(status: int) -> str:
     return f"was ended by {signal.Signals(-status).name if known else f'signal {-status}'}"
 
 
+#: Whether a library handles the stop signals.
+_handed_over = False
+
+
+def hand_over_signals() -> None:
+    """Leave the stop signals of this process to a library whose handlers Python does not see and cannot restore."""
+    global _handed_over
+    _handed_over = True
+
+
 @contextmanager
 def held_interrupts() -> "Iterator[None]":
     """Defer a stop signal to the end of the block; handle a second one at once, or at the end of an inner block.
@@ -58,9 +68,12 @@ def held_interrupts() -> "Iterator[None]":
 
 @contextmanager
 def handled_by(handle: "Callable[[int, FrameType | None], Any]") -> "Iterator[Mapping[int, Any]]":
-    """Send the stop signals to `handle`, except those that are ignored; give the handlers of before."""
+    """Send the stop signals to `handle`, except those that are ignored; give the handlers of before.
+
+    It does nothing in other threads, and once signals are handed over.
+    """
     before: dict[int, Any] = {}
-    if threading.current_thread() is threading.main_thread():
+    if threading.current_thread() is threading.main_thread() and not _handed_over:
         before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
     taken = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
     try:

@@ -15,16 +15,16 @@ import pytest
 from tests.helpers.bench_lines import without_waiting
 from tests.helpers.benches import is_progress, report, wait_for
 from tests.helpers.servers import Server, started, wiretool
-from tests.load.controllers import ANSWERS, Scripted
+from tests.protocols.pravega_controller.load.controllers import ANSWERS, Scripted
 from wiretool.commands.bench_controller import on_stream
 from wiretool.commands.bench_wishes import Spread, Wishes
 from wiretool.errors import Stopped
-from wiretool.load import streams
 from wiretool.load.link import Link
 from wiretool.load.plan import Plan
 from wiretool.load.planning import Load
-from wiretool.protocols.pravega_controller import load as pravega_controller
-from wiretool.protocols.pravega_controller.load import Controller
+from wiretool.protocols.pravega_controller.load import client as pravega_controller
+from wiretool.protocols.pravega_controller.load import streams
+from wiretool.protocols.pravega_controller.load.client import Controller
 
 ANY = "127.0.0.1:0"
 SERVE = ("serve", "pravega", "--listen", ANY, "--controller", ANY)

@@ -30,7 +30,7 @@ from typing import Self
 #: Parts of the program that commands load, some of them only when they run, and single modules of those parts of which
 #: some load Locust (that has processes of its own in any case) or Spark.
 PARTS = ("analysis", "capture", "commands", "dissect", "faults", "net", "protocols", "replay", "server", "sinks")
-MODULES = ("load.bench", "load.fitting", "load.planning", "load.report", "load.streams")
+MODULES = ("load.bench", "load.fitting", "load.planning", "load.report")
 #: What libraries load late; PyArrow loads pandas wherever that is installed.
 LIBRARIES = ("pyarrow.parquet", "typer._adapters", "uvloop", "pandas")
 ORDER_BYTES = 200_000

@@ -17,12 +17,13 @@ from wiretool.dissect.dissector import read
 from wiretool.errors import CaptureError, UsageError
 from wiretool.load.fitting import LISTED_MAX, Fitted, fitted, number_text, sizes_text
 from wiretool.load.flights import Tally
-from wiretool.load.planning import PROTOCOLS, Load, plan_from
+from wiretool.load.part import loadable
+from wiretool.load.planning import Load, plan_from
 from wiretool.load.recorded import Recorded, Seen
 from wiretool.load.sizes import sizes_from
 
 CAPTURES = Path(__file__).parents[2] / "captures"
-APPENDED = [name for name in PROTOCOLS if name != "offramp"]
+APPENDED = [name for name in loadable() if name != "offramp"]
 
 
 def recorded(path: Path, *, by_rows: bool = False) -> Recorded:

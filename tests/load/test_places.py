@@ -5,8 +5,8 @@ from contextlib import closing as shutting
 import msgspec
 import pytest
 
-from tests.load.controllers import mock_place
 from tests.load.mock_stage import Place as Stage
+from tests.protocols.pravega_controller.load.controllers import mock_place
 from wiretool.load import closing
 from wiretool.load.children import load_process, mock_server
 from wiretool.load.closing import read_back

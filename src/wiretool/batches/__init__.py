@@ -1,1 +1,1 @@
-"""What the column path gives out: columns of many frames, and how they become Records again."""
+"""Batches of the column path: the columns of many frames, and their way back to records."""

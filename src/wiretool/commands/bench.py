@@ -113,6 +113,13 @@ def bench(
     ] = None,
     backlog: Annotated[bool, typer.Option("--backlog", help="append everything first, then read it back")] = False,
     road: Annotated[str, typer.Option(metavar="NAME", help="Offramp: road of the target to consume")] = "",
+    message: Annotated[
+        str,
+        typer.Option(
+            metavar="JSON",
+            help="protocols without appends: send this request again and again, a line as wiretool encode reads it",
+        ),
+    ] = "",
     verify: Annotated[
         bool | None,
         typer.Option("--verify/--no-verify", show_default="on for the mock", help="read back all acknowledged events"),
@@ -212,6 +219,7 @@ def bench(
         has_backlog=backlog,
         max_errors=max_errors,
         road=road,
+        message=message,
         seed=seed,
         keep_slow=0 if keep_slow is None else limits.BENCH_SLOW_MAX,
     )

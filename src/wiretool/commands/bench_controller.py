@@ -11,12 +11,9 @@ from wiretool.errors import UsageError
 
 if TYPE_CHECKING:
     from wiretool.commands.bench_wishes import Wishes
+    from wiretool.load.part import RunStream
     from wiretool.load.plan import Place, Plan
-    from wiretool.load.streams import RunStream
     from wiretool.net.addresses import Address
-
-#: Whose servers have a controller.
-PROTOCOL = "pravega"
 
 
 def on_stream(wishes: "Wishes", plan: "Plan", stack: ExitStack) -> "tuple[Plan, RunStream]":
@@ -25,33 +22,32 @@ def on_stream(wishes: "Wishes", plan: "Plan", stack: ExitStack) -> "tuple[Plan, 
     UsageError where the controller or a store is on a machine that was not allowed, PeerError where one is not there.
     """
     from wiretool.load.link import Link
-    from wiretool.load.streams import RunStream
+    from wiretool.load.part import imported, load_part, names_where
     from wiretool.net.addresses import address_from, check_allowed
 
-    if plan.protocol != PROTOCOL:
-        raise UsageError(f"--controller: only {PROTOCOL} has a controller, --protocol is {plan.protocol}")
+    part = load_part(plan.protocol)
+    if not part.run_stream:
+        names = names_where(lambda other: bool(other.run_stream))
+        raise UsageError(f"--controller: only {names} has a controller, --protocol is {plan.protocol}")
     address = address_from(wishes.controller, option="--controller")
     check_allowed(address, wishes.allowed, f"--controller {address}")
     target = address_from(wishes.target, option="--target") if wishes.target else None
     if target is not None:
         check_allowed(target, wishes.allowed, f"--target {target}")
-    stream = RunStream(address, plan.run, headers_from((), wishes.user))
+    stream: RunStream = imported(part.run_stream)(address, plan.run, headers_from((), wishes.user))
     stack.callback(_tell_left, stream)
-    places, token = stream.make(plan.segments)
-    check_lifetime(plan, token)
-    plan = plan.at(_reached(places, target, wishes.allowed), token)
+    made = stream.make(plan.segments)
+    check_lifetime(plan, made.token_s)
+    plan = plan.at(_reached(made.places, target, wishes.allowed), made.token)
     for host, port in {(place.host, place.port) for place in plan.places}:
         Link(host, port).close()
     return plan, stream
 
 
-def check_lifetime(plan: "Plan", token: str) -> None:
+def check_lifetime(plan: "Plan", token_s: float | None) -> None:
     """UsageError where a run would go on for longer than its token is good: stores close the connection then."""
-    from wiretool.protocols.pravega.server.tokens import lifetime_s
-
-    lasts_s = lifetime_s(token)
-    if lasts_s is not None and plan.whole_s > lasts_s:
-        why = f"a run of {ceil(plan.whole_s):,} s, and the controller's permission expires after {lasts_s:,.0f} s"
+    if token_s is not None and plan.whole_s > token_s:
+        why = f"a run of {ceil(plan.whole_s):,} s, and the controller's permission expires after {token_s:,.0f} s"
         raise UsageError(f"--duration {plan.duration_s:g}: {why}")
 
 

@@ -21,10 +21,10 @@ def fitted(wishes: Wishes) -> Wishes:
     if wishes.from_capture is None:
         return wishes
     from wiretool.load.fitting import OPTION, fitted
-    from wiretool.load.planning import check_name
+    from wiretool.load.part import load_part
 
     if wishes.load.protocol is not None:
-        check_name(wishes.load.protocol)
+        load_part(wishes.load.protocol)  # which must be there
     name = str(wishes.from_capture)
     found, damage = recorded(wishes)
     fit = fitted(

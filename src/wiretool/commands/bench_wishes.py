@@ -1,23 +1,16 @@
-"""What `wiretool bench` is asked for: options, held against each other, become a plan and orders."""
+"""The options of `wiretool bench`, and checks of one against another."""
 
 from collections.abc import Container, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-from uuid import uuid4
+from typing import TYPE_CHECKING
 
-from wiretool.commands.bench_controller import on_stream
-from wiretool.commands.options import tell
 from wiretool.errors import CaptureError, UsageError
 
 if TYPE_CHECKING:
     import typer
 
-    from wiretool.load.intervals import Orders
-    from wiretool.load.plan import Plan
     from wiretool.load.planning import Load
-    from wiretool.load.streams import RunStream
 
 HDR_LOG = "--hdr-log"
 KEEP_SLOW = "--keep-slow"
@@ -27,12 +20,8 @@ MASTER_ADDRESS = "--master-address"
 HEEDED_BY_WORKERS = (WORKER, MASTER_ADDRESS, HDR_LOG)
 #: Where a master of Locust listens.
 LOCUST_PORT = 5557
-#: And where its page is.
-PAGE_PORT = 8089
 #: Where an option comes from that somebody has said.
 SAID = "COMMANDLINE"
-#: What is in a plan and in no report: it is no option, or a secret.
-OWN = ("host", "port", "run", "places", "token")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,115 +150,33 @@ def check_wishes(wishes: Wishes) -> None:
         raise UsageError("--conditional: requires one load process; expected --processes 1")
     if wishes.sample_pid is not None and not wishes.has_target:
         raise UsageError("--sample-pid: requires --target; the mock is always sampled")
+    if wishes.verify and wishes.load.message:
+        raise UsageError("--verify: not allowed with --message, which appends nothing")
     if wishes.user and not wishes.controller:
         raise UsageError("--user: requires --controller")
-    if wishes.target and wishes.load.protocol == "offramp":
-        if not wishes.load.road:
-            raise UsageError("--target: missing road; expected --road NAME with offramp")
-        if wishes.load.rate:
-            raise UsageError(f"--rate {wishes.load.rate}: not allowed with --target; only the mock's roads have a rate")
+    if wishes.target and wishes.load.protocol is not None:
+        check_road(wishes.load, wishes.load.protocol)
+
+
+def check_road(load: "Load", protocol: str) -> None:
+    """UsageError where a target whose clients only read needs a road, or has no rate."""
+    from wiretool.load.part import load_part
+
+    if not load_part(protocol).is_read_only:
+        return
+    if not load.road:
+        raise UsageError(f"--target: missing road; expected --road NAME with {protocol}")
+    if load.rate:
+        raise UsageError(f"--rate {load.rate}: not allowed with --target; only the mock's roads have a rate")
 
 
 def check_faults(wishes: Wishes) -> None:
     """UsageError for a fault rule that the mock would not take."""
     from wiretool.faults import parse_rule
-    from wiretool.load.planning import PROTOCOL, PROTOCOLS
+    from wiretool.load.planning import protocol_of
+    from wiretool.server.options import MockOptions
+    from wiretool.server.part import mock_for
 
-    protocol = wishes.load.protocol or PROTOCOL
-    spoken = ("pravega", "pravega-controller") if protocol == "pravega" else (protocol,)
-    for rule in wishes.faults if protocol in PROTOCOLS else ():
-        parse_rule(rule, protocols=spoken, origin="--fault")
-
-
-class Aim(NamedTuple):
-    """What is loaded: the plan, the process behind it where that is known, the stream that was made for it if any."""
-
-    plan: "Plan"
-    pid: int | None
-    stream: "RunStream | None" = None
-
-
-def planned(wishes: Wishes, stack: ExitStack) -> Aim:
-    """The plan and what it is about: a mock is started where there is no target."""
-    from wiretool.load.children import mock_server
-    from wiretool.load.link import Link
-    from wiretool.load.planning import check_workers, plan_from
-
-    plan = plan_from(wishes.load, is_verified=wishes.is_verified, run=uuid4().hex[:8])
-    option = "--expect-workers" if wishes.spread.is_master else "--processes"
-    check_workers(plan, wishes.spread.workers, option=option)
-    if wishes.controller:
-        plan, stream = on_stream(wishes, plan, stack)
-        return Aim(plan, wishes.sample_pid, stream)
-    if wishes.target:
-        plan = plan.on(*address_for(wishes))
-        Link(plan.host, plan.port).close()
-        return Aim(plan, wishes.sample_pid)
-    mock = stack.enter_context(
-        mock_server(
-            plan.protocol,
-            seed=plan.seed,
-            faults=wishes.faults,
-            run_s=plan.whole_s,
-            feed_per_s=plan.feed_per_s,
-            tell=tell,
-        )
-    )
-    return Aim(plan.on(*mock.address), mock.pid)
-
-
-def address_for(wishes: Wishes) -> tuple[str, int]:
-    """Where the target is; UsageError where it is on another machine that was not allowed."""
-    from wiretool.net.addresses import address_from, check_allowed
-
-    address = address_from(wishes.target, option="--target")
-    check_allowed(address, wishes.allowed, f"--target {address}")
-    return address.host, address.port
-
-
-def options_of(wishes: Wishes, plan: "Plan") -> dict[str, object]:
-    """All options with what they came to, for the report."""
-    import msgspec
-
-    from wiretool.load.figures import MOCK
-
-    target = wishes.target or (plan.target if wishes.controller else MOCK)
-    told = {"target": target, "controller": wishes.controller, "fault": list(wishes.faults)}
-    told |= msgspec.to_builtins(plan)
-    if wishes.from_capture is not None:
-        told |= {"from_capture": str(wishes.from_capture), "fitted": wishes.fitted}
-    return {name: value for name, value in told.items() if name not in OWN}
-
-
-def orders_for(wishes: Wishes, plan: "Plan") -> "Orders":
-    """What the load process is told: to do it all, or to be the master of others."""
-    from wiretool.load.intervals import Orders
-
-    spread = wishes.spread
-    page_host, page_port = page_for(wishes)
-    orders = Orders(plan=plan, page_host=page_host, page_port=page_port)
-    if spread.is_master:
-        orders.host, orders.port = spread.address()
-        orders.role, orders.workers = "master", spread.expected
-    elif spread.processes > 1:
-        orders.role, orders.workers = "master", spread.processes
-    return orders
-
-
-def page_of(orders: "Orders") -> str:
-    """Return the address of Locust's page, as users write it."""
-    from wiretool.net.addresses import Address
-
-    return str(Address(orders.page_host, orders.page_port))
-
-
-def page_for(wishes: Wishes) -> tuple[str, int]:
-    """Where Locust's page is to be; port 0 for nowhere. UsageError where nothing can be served there."""
-    from wiretool.load.link import check_free
-    from wiretool.net.addresses import address_from
-
-    if not wishes.web:
-        return "", 0
-    address = address_from(wishes.web, option="--web", port=PAGE_PORT)
-    check_free(*address, option="--web")
-    return address
+    mock = mock_for(protocol_of(wishes.load), MockOptions())
+    for rule in wishes.faults:
+        parse_rule(rule, protocols=[door.protocol for door in mock.doors], origin="--fault")

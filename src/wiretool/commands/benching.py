@@ -8,18 +8,8 @@ from time import sleep
 from typing import TYPE_CHECKING
 
 from wiretool.commands.bench_fitting import fitted
-from wiretool.commands.bench_wishes import (
-    HDR_LOG,
-    KEEP_SLOW,
-    Reports,
-    Spread,
-    Wishes,
-    check_wishes,
-    options_of,
-    orders_for,
-    page_of,
-    planned,
-)
+from wiretool.commands.bench_planning import options_of, orders_for, page_of, planned
+from wiretool.commands.bench_wishes import HDR_LOG, KEEP_SLOW, Reports, Spread, Wishes, check_wishes
 from wiretool.commands.interrupts import stoppable
 from wiretool.commands.options import tell
 from wiretool.commands.progress import LiveDisplay, is_watched, report_waiting, tell_apart
@@ -30,9 +20,9 @@ from wiretool.sinks.printable import printable
 if TYPE_CHECKING:
     from wiretool.load.bench import Bench
     from wiretool.load.findings import Outcome as Checked
+    from wiretool.load.part import RunStream
     from wiretool.load.plan import Plan
     from wiretool.load.result import Result, Second
-    from wiretool.load.streams import RunStream
     from wiretool.load.thresholds import Outcome, Threshold
     from wiretool.load.totals import Totals
     from wiretool.sinks.output import Output
@@ -104,9 +94,9 @@ def write_kept(bench: "Bench", output: "Output | None") -> None:
 def check_operations(thresholds: "Sequence[Threshold]", plan: "Plan") -> None:
     """UsageError for a threshold on what such a load never does."""
     from wiretool.codec.jsonform import nearest
-    from wiretool.load.planning import operations_of
+    from wiretool.load.part import load_part
 
-    done = operations_of(plan.protocol)
+    done = load_part(plan.protocol).operations
     for threshold in thresholds:
         if threshold.operation not in done:
             name = printable(threshold.operation)

@@ -123,7 +123,7 @@ def records_in(batches: "Iterable[Batch]") -> "Iterator[Record]":
 
 
 def strictly(batches: "Iterable[Batch]") -> "Generator[Batch]":
-    """Batches up to the first problem, which is raised as `dissect.strictly` does, behind its record."""
+    """Batches up to the first problem, which is raised as `dissector.strictly` does, behind its record."""
     from wiretool.batches.rows import batch_of, records_of
     from wiretool.dissect import dissector as dissect
 

@@ -1,5 +1,6 @@
-"""An action as it stands on one line, behind the colon of a rule."""
+"""A rule on one line: the condition before its colon, and the action after it."""
 
+import re
 from collections.abc import Callable, Mapping
 
 from wiretool.codec.jsonform import nearest
@@ -25,11 +26,35 @@ from wiretool.faults.actions import (
     WrongLength,
     how_from,
 )
-from wiretool.faults.words import Words
+from wiretool.faults.rule import When
+from wiretool.faults.words import Parts, Words, parts_of
 from wiretool.filter.tokens import wrong
 
+_DECIMAL = re.compile(r"\d+(?:\.\d+)?(?:[eE]-?\d{1,3})?", re.ASCII)
 
-def action_of(text: str, at: int) -> Action:
+
+def condition_of(text: str) -> tuple[str, When]:
+    """Expression and count of a condition without its colon; UsageError at the column where it makes no sense."""
+    parts = parts_of(f"{text}:")
+    if parts.action_at <= len(text):
+        raise wrong(parts.action_at - 1, "a colon; the action is not part of the condition")
+    return parts.expression, count_of(parts)
+
+
+def count_of(parts: Parts) -> When:
+    """Which of the frames that fit; UsageError for what is no number."""
+    if not parts.count:
+        return When()
+    if len(parts.number) > 40 or not _DECIMAL.fullmatch(parts.number):
+        raise wrong(parts.number_at, f"{parts.count}={parts.number} is not a number")
+    if parts.count == "probability":
+        return When("probability", float(parts.number))
+    if not parts.number.isdecimal():
+        raise wrong(parts.number_at, f"{parts.count}={parts.number} is not a whole number")
+    return When("nth" if parts.count == "nth" else "every", int(parts.number))
+
+
+def action_of(text: str, at: int = 0) -> Action:
     """The action in `text[at:]`; UsageError at the column where it makes no sense."""
     words = Words(text, at)
     start = words.at

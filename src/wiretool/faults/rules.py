@@ -8,17 +8,15 @@ from typing import Any
 from wiretool import limits
 from wiretool.errors import InputError, UsageError
 from wiretool.expectations import toml_problem
-from wiretool.faults.oneline import action_of
+from wiretool.faults.oneline import action_of, count_of
 from wiretool.faults.rule import Rule as Rule
-from wiretool.faults.rule import When, make_rule
+from wiretool.faults.rule import make_rule
 from wiretool.faults.tables import KeyedError, parts_of_table
-from wiretool.faults.words import Parts, parts_of
-from wiretool.filter.tokens import wrong
+from wiretool.faults.words import parts_of
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.registry import protocol_named
 
 _RULE_LINE = re.compile(r"[ \t]*\[\[[ \t]*rule[ \t]*\]\]")
-_DECIMAL = re.compile(r"\d+(?:\.\d+)?(?:[eE]-?\d{1,3})?", re.ASCII)
 
 
 def parse_rule(text: str, *, protocols: Sequence[str], origin: str = "fault") -> Rule:
@@ -30,7 +28,7 @@ def parse_rule(text: str, *, protocols: Sequence[str], origin: str = "fault") ->
         if len(text) > limits.FAULT_RULE_CHARACTERS_MAX:
             raise UsageError(f"{len(text)} characters, {limits.FAULT_RULE_CHARACTERS_MAX} at most")
         parts = parts_of(text)
-        return make_rule(parts.expression, _when(parts), action_of(text, parts.action_at), _known(protocols), origin)
+        return make_rule(parts.expression, count_of(parts), action_of(text, parts.action_at), _known(protocols), origin)
     except UsageError as err:
         shown = text if len(text) <= 200 else f"{text[:200]}..."
         raise UsageError(f"{origin} {shown!r}: {err}") from err
@@ -38,18 +36,6 @@ def parse_rule(text: str, *, protocols: Sequence[str], origin: str = "fault") ->
 
 def _known(names: Sequence[str]) -> list[Protocol]:
     return [protocol_named(name) for name in dict.fromkeys(names)]
-
-
-def _when(parts: Parts) -> When:
-    if not parts.count:
-        return When()
-    if len(parts.number) > 40 or not _DECIMAL.fullmatch(parts.number):
-        raise wrong(parts.number_at, f"{parts.count}={parts.number} is not a number")
-    if parts.count == "probability":
-        return When("probability", float(parts.number))
-    if not parts.number.isdecimal():
-        raise wrong(parts.number_at, f"{parts.count}={parts.number} is not a whole number")
-    return When("nth" if parts.count == "nth" else "every", int(parts.number))
 
 
 def rule_from(table: Mapping[str, Any], *, protocols: Sequence[str], origin: str = "rule") -> Rule:

@@ -1,46 +1,50 @@
-"""Rules in TOML: one `[[rule]]` each, its keys the words of the one-line form.
+"""Rules as tables, in TOML and by the control API: `when` and `do` have the two halves of the one-line form.
 
 [[rule]]
-message = "DataAppended"
-nth = 3
-set = { previous_event_number = 77 }
+when = 'message == "DataAppended" nth=3'
+do = "set previous_event_number=77"
+
+Keys for each part of a rule (`message = "DataAppended"`, `nth = 3`, `drop = true`) are an older form of the same: they
+are put together to `when` and `do`, which one parser reads.
 """
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from wiretool.codec.jsonform import nearest
 from wiretool.codec.message import SIDES
 from wiretool.errors import UsageError
-from wiretool.faults.actions import (
-    KEYS,
-    Action,
-    Answer,
-    Change,
-    CutAfter,
-    Delay,
-    Drop,
-    Duplicate,
-    How,
-    Keep,
-    Reorder,
-    Reset,
-    Set,
-    Stale,
-    Stall,
-    WrongChecksum,
-    WrongLength,
-    how_from,
-)
+from wiretool.faults.actions import KEYS, Action, Change
+from wiretool.faults.oneline import action_of, condition_of
 from wiretool.faults.rule import When
 from wiretool.faults.words import Words
 
 CONDITIONS = ("message", "side", "connection", "where")
 COUNTS = ("nth", "every", "probability")
-ACTIONS = tuple(KEYS.values())
+#: The words of each action, by its key.
+ACTIONS = {key: words for words, key in KEYS.items()}
 #: `fields` belongs to `answer`.
-EVERY_KEY = (*CONDITIONS, *COUNTS, *ACTIONS, "fields")
+EVERY_KEY = ("when", "do", *CONDITIONS, *COUNTS, *ACTIONS, "fields")
+
+_TRUE, _TEXT, _WHOLE, _FIELDS = "true", "text", "a whole number", "a table of fields and values"
+#: The values that the key of an action may have, by default true alone.
+_VALUES = {
+    "delay": (_TEXT,),
+    "stall": (_TRUE, _TEXT),
+    "duplicate": (_TRUE, _WHOLE),
+    "reorder": (_TRUE, _TEXT),
+    "cut_after": (_WHOLE,),
+    "set": (_FIELDS,),
+    "wrong_length": (_TRUE, _WHOLE),
+    "answer": (_TEXT,),
+    "stale_epoch": (_TRUE, _WHOLE),
+    "stale_offset": (_TRUE, _WHOLE),
+    "keep": (_TEXT,),
+}
+
+
+Part = TypeVar("Part")
 
 
 class KeyedError(UsageError):
@@ -56,13 +60,36 @@ def parts_of_table(table: Mapping[str, Any]) -> tuple[str, When, Action]:
     for key in table:
         if key not in EVERY_KEY:
             raise KeyedError(key, f"no key of a rule{nearest(key, EVERY_KEY)}; there are {', '.join(EVERY_KEY)}")
-    return _expression(table), _when(table), _action(table)
+    _refuse_both_forms(table, "when", (*CONDITIONS, *COUNTS))
+    _refuse_both_forms(table, "do", (*ACTIONS, "fields"))
+    key = "when" if "when" in table else next((each for each in COUNTS if each in table), "")
+    expression, when = _parsed(condition_of, _condition(table), key)
+    key = "do" if "do" in table else _action_key(table)
+    return expression, when, _parsed(action_of, _action(table, key), key)
+
+
+def _refuse_both_forms(table: Mapping[str, Any], key: str, others: tuple[str, ...]) -> None:
+    for other in others:
+        if key in table and other in table:
+            raise KeyedError(other, f"beside {key}: one of them")
+
+
+def _parsed(parse: Callable[[str], Part], text: str, key: str) -> Part:
+    try:
+        return parse(text)
+    except UsageError as err:
+        place, _, why = str(err).partition(": ")
+        is_own = key in ("when", "do") or not place.startswith("column ")
+        raise KeyedError(key, str(err) if is_own else why) from err
 
 
 # -- when --------------------------------------------------------------------------------------------------------------
 
 
-def _expression(table: Mapping[str, Any]) -> str:
+def _condition(table: Mapping[str, Any]) -> str:
+    """The condition of a rule, as it stands before the colon."""
+    if "when" in table:
+        return _text(table, "when")
     parts: list[str] = []
     if "message" in table:
         parts.append(f'message == "{_quotable(table, "message")}"')
@@ -72,11 +99,10 @@ def _expression(table: Mapping[str, Any]) -> str:
             raise KeyedError("side", f"client or server, not {side!r}{nearest(side, SIDES)}")
         parts.append(f'side == "{side}"')
     if "connection" in table:
-        parts.append(f"connection == {_integer(table, 'connection')}")
-    if "where" in table:
-        where = _text(table, "where").strip()
-        parts.append(f"({where})" if parts and where else where)
-    return " and ".join(part for part in parts if part)
+        parts.append(f"connection == {_whole(table, 'connection')}")
+    if where := _text(table, "where").strip() if "where" in table else "":
+        parts.append(f"({where})" if parts else where)
+    return f"{' and '.join(parts)} {_count(table)}".strip()
 
 
 def _quotable(table: Mapping[str, Any], key: str) -> str:
@@ -86,67 +112,64 @@ def _quotable(table: Mapping[str, Any], key: str) -> str:
     return text
 
 
-def _when(table: Mapping[str, Any]) -> When:
+def _count(table: Mapping[str, Any]) -> str:
     given = [key for key in COUNTS if key in table]
     if len(given) > 1:
         raise KeyedError(given[1], f"beside {given[0]}: one of them")
     if not given:
-        return When()
+        return ""
     key = given[0]
-    if key == "nth":
-        return When("nth", _integer(table, key))
-    if key == "every":
-        return When("every", _integer(table, key))
+    if key != "probability":
+        return f"{key}={_whole(table, key)}"
     value = table[key]
     if type(value) not in (int, float) or not math.isfinite(value):
         raise KeyedError(key, f"a number above 0, and 1 at most, not {value!r}")
-    return When("probability", value)
+    return f"{key}={value}"
 
 
-# -- what --------------------------------------------------------------------------------------------------------------
+# -- do ----------------------------------------------------------------------------------------------------------------
 
 
-def _action(table: Mapping[str, Any]) -> Action:
+def _action_key(table: Mapping[str, Any]) -> str:
     given = [key for key in ACTIONS if key in table]
-    if len(given) != 1:
-        what = (
-            f"{' and '.join(given)}: more than one action; expected one action per rule"
-            if given
-            else f"no action: one of {', '.join(ACTIONS)}"
-        )
-        raise UsageError(what) if not given else KeyedError(given[1], what)
-    key = given[0]
-    if "fields" in table and key != "answer":
+    if not given:
+        raise UsageError(f"no action: do, or one of {', '.join(ACTIONS)}")
+    if len(given) > 1:
+        raise KeyedError(given[1], f"{' and '.join(given)}: more than one action; expected one action per rule")
+    if "fields" in table and given[0] != "answer":
         raise KeyedError("fields", "they belong to answer")
-    return _READERS[key](table, key)
+    return given[0]
 
 
-def _bare(made: Action) -> Callable[[Mapping[str, Any], str], Action]:
-    """An action with nothing to say of it but true."""
-
-    def read(table: Mapping[str, Any], key: str) -> Action:
-        if table[key] is not True:
-            raise KeyedError(key, f"true, not {table[key]!r}")
-        return made
-
-    return read
-
-
-def _or_bare(made: Action, read: Callable[[Mapping[str, Any], str], Action]) -> Callable[..., Action]:
-    """An action of which more may be said than true."""
-    return lambda table, key: made if table[key] is True else read(table, key)
+def _action(table: Mapping[str, Any], key: str) -> str:
+    """The action of a rule, as it stands after the colon."""
+    if key == "do":
+        return _text(table, key)
+    value, allowed = table[key], _VALUES.get(key, (_TRUE,))
+    if _kind(value) not in allowed:
+        raise KeyedError(key, f"{' or '.join(allowed)}, not {value!r}")
+    if key == "answer":
+        value = f"{_quotable(table, key)} {_changes(table, 'fields') if 'fields' in table else ''}"
+    words = {"cut_after": "cut after"}.get(key, ACTIONS[key])
+    return f"{words} {'' if value is True else _changes(table, key) if key == 'set' else value}".strip()
 
 
-def _answer(table: Mapping[str, Any], key: str) -> Action:
-    return Answer(_quotable(table, key), _changes(table, "fields") if "fields" in table else ())
+def _kind(value: Any) -> str:
+    if value is True:
+        return _TRUE
+    if isinstance(value, str):
+        return _TEXT
+    if type(value) is int:
+        return _WHOLE
+    return _FIELDS if isinstance(value, Mapping) and value else ""
 
 
-def _changes(table: Mapping[str, Any], key: str) -> tuple[Change, ...]:
+def _changes(table: Mapping[str, Any], key: str) -> str:
     """Fields and values; a table inside goes a step further in, so that `set.header.flags = 1` means what it says."""
     value = table[key]
-    if not isinstance(value, Mapping) or not value:
-        raise KeyedError(key, f"a table of fields and values, not {value!r}")
-    return tuple(_changes_in(value, (), key))
+    if _kind(value) != _FIELDS:
+        raise KeyedError(key, f"{_FIELDS}, not {value!r}")
+    return ", ".join(change.text for change in _changes_in(value, (), key))
 
 
 def _changes_in(table: Mapping[str, Any], before: tuple[str | int, ...], key: str) -> Iterator[Change]:
@@ -170,13 +193,6 @@ def _steps(name: str, key: str) -> tuple[str | int, ...]:
     return steps
 
 
-def _how(table: Mapping[str, Any], key: str) -> How:
-    try:
-        return how_from(_text(table, key))
-    except UsageError as err:
-        raise KeyedError(key, str(err)) from err
-
-
 def _json(value: Any, name: str, key: str) -> Any:
     """The value, if JSON has such values."""
     if isinstance(value, list):
@@ -195,36 +211,8 @@ def _text(table: Mapping[str, Any], key: str) -> str:
     return value
 
 
-def _integer(table: Mapping[str, Any], key: str) -> int:
+def _whole(table: Mapping[str, Any], key: str) -> int:
     value = table[key]
     if type(value) is not int:
         raise KeyedError(key, f"a whole number, not {value!r}")
     return value
-
-
-def _duration(table: Mapping[str, Any], key: str) -> int:
-    words = Words(_text(table, key))
-    try:
-        duration_ns = words.duration_ns()
-        words.expect_end()
-    except UsageError as err:
-        raise KeyedError(key, f"a duration like 200ms, not {table[key]!r}") from err
-    return duration_ns
-
-
-_READERS: Mapping[str, Callable[[Mapping[str, Any], str], Action]] = {
-    "delay": lambda table, key: Delay(_duration(table, key)),
-    "stall": _or_bare(Stall(), lambda table, key: Stall(_duration(table, key))),
-    "drop": _bare(Drop()),
-    "duplicate": _or_bare(Duplicate(), lambda table, key: Duplicate(_integer(table, key))),
-    "reorder": _or_bare(Reorder(), lambda table, key: Reorder(_duration(table, key))),
-    "cut_after": lambda table, key: CutAfter(_integer(table, key)),
-    "reset": _bare(Reset()),
-    "set": lambda table, key: Set(_changes(table, key)),
-    "wrong_length": _or_bare(WrongLength(), lambda table, key: WrongLength(_integer(table, key))),
-    "wrong_checksum": _bare(WrongChecksum()),
-    "answer": _answer,
-    "stale_epoch": _or_bare(Stale("epoch"), lambda table, key: Stale("epoch", _integer(table, key))),
-    "keep": lambda table, key: Keep(_how(table, key)),
-    "stale_offset": _or_bare(Stale("offset"), lambda table, key: Stale("offset", _integer(table, key))),
-}

@@ -1,46 +1,24 @@
 """Load on servers, with Locust as its engine: users for a locustfile of one's own, and all that `wiretool bench` is.
 
-Importing Locust changes the standard library (gevent), so nothing here does it before a user class is asked for.
+Importing Locust changes the standard library (gevent), so nothing here does it before a user class is asked for:
+`from wiretool.load import PravegaAppender` finds it through the load part of its protocol (load/part.py).
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from wiretool.protocols.offramp.load.users import OfframpConsumer
-    from wiretool.protocols.pravega.load.users import PravegaAppender, PravegaFetcher
-    from wiretool.protocols.pravega_draft.load.users import PravegaDraftAppender, PravegaDraftFetcher
-    from wiretool.protocols.sbp.load.users import SbpAppender, SbpFetcher
-    from wiretool.protocols.sbp_0_1.load.users import SbpBatchAppender, SbpBatchFetcher
-
-#: Where each user class is.
-_HOMES = {
-    "OfframpConsumer": "wiretool.protocols.offramp.load.users",
-    "PravegaAppender": "wiretool.protocols.pravega.load.users",
-    "PravegaFetcher": "wiretool.protocols.pravega.load.users",
-    "PravegaDraftAppender": "wiretool.protocols.pravega_draft.load.users",
-    "PravegaDraftFetcher": "wiretool.protocols.pravega_draft.load.users",
-    "SbpAppender": "wiretool.protocols.sbp.load.users",
-    "SbpBatchAppender": "wiretool.protocols.sbp_0_1.load.users",
-    "SbpBatchFetcher": "wiretool.protocols.sbp_0_1.load.users",
-    "SbpFetcher": "wiretool.protocols.sbp.load.users",
-}
-
-__all__ = [
-    "OfframpConsumer",
-    "PravegaAppender",
-    "PravegaDraftAppender",
-    "PravegaDraftFetcher",
-    "PravegaFetcher",
-    "SbpAppender",
-    "SbpBatchAppender",
-    "SbpBatchFetcher",
-    "SbpFetcher",
-]
+from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """A user class, and Locust with it."""
-    if name not in _HOMES:
+    """Return a user class of any protocol, and import Locust with it."""
+    from wiretool.load.part import imported, user_places
+
+    places = user_places() if name[:1].isupper() else {}
+    if name not in places:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return imported(places[name])
+
+
+def __dir__() -> list[str]:
+    """List the user classes too."""
+    from wiretool.load.part import user_places
+
+    return sorted({*globals(), *user_places()})

@@ -15,12 +15,13 @@ from wiretool.load.findings import Outcome, distinct, verification_of
 from wiretool.load.hdr_log import HdrLog
 from wiretool.load.health import phases_of, reasons_from, remarks_from
 from wiretool.load.intervals import Drained, Ended, Interval, Listening, Orders, PageOpen, Ready, Written
+from wiretool.load.part import load_part
 from wiretool.load.plan import Plan
 from wiretool.load.result import Operation, Result, Verification, unfinished_operation
 from wiretool.load.sampling import Sampler
 from wiretool.load.slow import Slow, SlowOnes
 from wiretool.load.totals import Gathering, MergedSecond, Totals
-from wiretool.load.verdict import APPEND, doubts, expected_operations
+from wiretool.load.verdict import doubts, expected_operations
 
 #: What a run may be shorter than planned by, with nobody having stopped it.
 SHORT_S = 0.1
@@ -179,7 +180,7 @@ class Bench:
                 operation.unfinished += count
                 operation.unfinished_us = max(operation.unfinished_us, since_us)
             if ended.unanswered:
-                operations[APPEND].unanswered += ended.unanswered
+                operations[load_part(self.plan.protocol).writes].unanswered += ended.unanswered
         return operations
 
     def _remarks(self, drained: Drained | None) -> list[str]:

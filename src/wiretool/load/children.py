@@ -18,6 +18,7 @@ from wiretool.errors import PeerError
 from wiretool.faults.applied import NEVER_APPLIED
 from wiretool.load.bench_folder import working_folder
 from wiretool.load.intervals import Orders, Said
+from wiretool.load.part import load_part
 from wiretool.net.addresses import Address, address_from
 from wiretool.processes import held_interrupts, parent_death_hook
 
@@ -60,7 +61,7 @@ def mock_server(
         command = [*_WIRETOOL, "serve", protocol, "--listen", "127.0.0.1:0", "--seed", str(seed)]
         command += ["--ready-file", str(ready), "--duration", str(run_s + ALONE_S)]
         command += [word for rule in faults for word in ("--fault", rule)]
-        command += ["--controller", "127.0.0.1:0"] if protocol == "pravega" else []
+        command += load_part(protocol).mock_options
         command += ["--rate", str(feed_per_s)] if feed_per_s else []
         with log.open("wb") as errors, _child(command, stderr=errors) as child:
             doors = _ready(child, ready, log)

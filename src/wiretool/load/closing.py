@@ -9,23 +9,22 @@ from wiretool.load.events import Filler, Head
 from wiretool.load.findings import NOTHING, Kind, Outcome, events_named, joined
 from wiretool.load.intervals import Writer
 from wiretool.load.link import Link
+from wiretool.load.part import SegmentReader, load_part
 from wiretool.load.plan import Plan
-from wiretool.load.stored_formats import DIALECTS, Reader
-from wiretool.protocols.pravega.load.client import Store
 from wiretool.sinks.printable import printable
 
 
 def read_back(plan: Plan, writers: Iterable[Writer]) -> Outcome:
     """What is found in the segments of these writers. PeerError where they cannot be read, Unmet where not whole."""
-    if plan.protocol not in DIALECTS:
+    stored = load_part(plan.protocol).stored
+    if stored is None:
         return NOTHING
-    dialect = DIALECTS[plan.protocol]
     filler = Filler(plan.seed)
     found: list[Outcome] = []
     for address, those in _by_store(plan, writers).items():
         with closing(Link(*address)) as link:
-            reader = Store(link, plan.token) if plan.places else dialect.reader(link)
-            found += [_checked(reader, dialect.head, plan, filler, list(some)) for some in _by_segment(those)]
+            reader = stored.reader(link, plan.token)
+            found += [_checked(reader, stored.head, plan, filler, list(some)) for some in _by_segment(those)]
     return joined(found)
 
 
@@ -46,7 +45,7 @@ def _segment_of(writer: Writer) -> str:
     return writer.segment
 
 
-def _checked(reader: Reader, head: Head, plan: Plan, filler: Filler, writers: list[Writer]) -> Outcome:
+def _checked(reader: SegmentReader, head: Head, plan: Plan, filler: Filler, writers: list[Writer]) -> Outcome:
     """What is found in the one segment of these writers."""
     segment = writers[0].segment
     newest = {writer.key: writer for writer in writers}

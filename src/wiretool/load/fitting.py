@@ -12,7 +12,8 @@ from wiretool import limits
 from wiretool.codec.event_trailer import MARK_BYTES
 from wiretool.errors import CaptureError, UsageError
 from wiretool.load.flights import Tally
-from wiretool.load.planning import EVENT_SIZE, HEAD_BYTES, PROTOCOLS, READ_ONLY, UNSHARED, Load
+from wiretool.load.part import load_part, loadable
+from wiretool.load.planning import EVENT_SIZE, HEAD_BYTES, Load
 from wiretool.load.recorded import Recorded, Seen
 from wiretool.load.sizes import sizes_from
 
@@ -51,7 +52,7 @@ def fitted(load: Load, recorded: Recorded, *, name: str, is_verified: bool, has_
     """
     protocol = _protocol(load, recorded, name)
     fit = _Fit(recorded.seen[protocol], replace(load, protocol=protocol), is_verified=is_verified)
-    if protocol in READ_ONLY:
+    if load_part(protocol).is_read_only:
         fit.reading(has_target=has_target)
     else:
         fit.writing()
@@ -68,7 +69,7 @@ def _protocol(load: Load, recorded: Recorded, name: str) -> str:
         why = f"no {_noun(load.protocol)} of {load.protocol} is in it"
         raise CaptureError(name, f"{why}, only {counts}; omit --protocol" if found else why)
     if not found:
-        raise CaptureError(name, f"no appends of a supported protocol ({', '.join(PROTOCOLS)})")
+        raise CaptureError(name, f"no appends of a supported protocol ({', '.join(loadable())})")
     if len(found) > 1:
         raise UsageError(f"{OPTION} {name}: {counts} are in it; pick one with --protocol")
     return next(iter(found))
@@ -80,7 +81,7 @@ def counted(protocol: str, count: int) -> str:
 
 
 def _noun(protocol: str) -> str:
-    return "message" if protocol in READ_ONLY else "append"
+    return "message" if load_part(protocol).is_read_only else "append"
 
 
 class _Fit:
@@ -194,7 +195,7 @@ class _Fit:
 
     def _segments(self) -> int | None:
         """Segments that were written to, where they are known and appenders may share them."""
-        if self._protocol in UNSHARED or not self._seen.segments:
+        if not load_part(self._protocol).has_shared_segments or not self._seen.segments:
             return None
         most = min(self.load.appenders or 1, limits.BENCH_SEGMENTS_MAX)
         return self._within("--segments", len(self._seen.segments), most)

@@ -20,8 +20,7 @@ class Framed(Protocol):
     def rest(self) -> bytes:
         """What came last, where it is not whole."""
 
-    @staticmethod
-    def extent(data: bytes, at: int, end: int) -> int:
+    def extent(self, data: bytes, at: int, end: int) -> int:
         """Bytes of the frame that begins there (codec/frames/buffer.py)."""
 
 

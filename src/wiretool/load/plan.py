@@ -45,6 +45,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     road: str = ""
     feed_per_s: float = 0.0
     is_conditional: bool = False
+    #: The request that is sent again and again, where the protocol has no load part.
+    message: str = ""
     #: Whether appenders write while nobody reads, and fetchers read all of it when they have stopped.
     has_backlog: bool = False
     is_verified: bool = True

@@ -6,30 +6,18 @@ import msgspec
 
 from wiretool import limits
 from wiretool.codec.event_trailer import MARK_BYTES
-from wiretool.codec.jsonform import nearest
 from wiretool.errors import UsageError
+from wiretool.load.part import LoadPart, load_part, loadable, names_where
 from wiretool.load.plan import Plan
+from wiretool.load.requests import request_from
 from wiretool.load.schedule import duration_from, rate_from
 from wiretool.load.sizes import sizes_from
-from wiretool.load.stored_formats import DIALECTS
 from wiretool.units import SHARE
 
-#: What can be loaded.
-PROTOCOLS = (*DIALECTS, "offramp")
-#: Where clients only read; where each appender has a stream of its own.
-READ_ONLY = ("offramp",)
-UNSHARED = ("sbp", "sbp-0.1")
-#: What is loaded, users and events of one append where nothing is said of them; messages that a consumer of Offramp
-#: asks for at a time, and those that a mock of ours puts on a road each second.
-PROTOCOL, EVENT_SIZE = "pravega", "100"
-APPENDERS, BATCH, CREDIT, FEED_PER_S = 64, 1, 1_000, 1_000.0
+#: Defaults: appenders, the size of an event, messages that a mock of ours puts on a road each second.
+APPENDERS, EVENT_SIZE, FEED_PER_S = 64, "100", 1_000.0
 #: What stands before each event, at most.
 HEAD_BYTES = 8
-
-
-def operations_of(protocol: str) -> tuple[str, ...]:
-    """What is measured of a load on such a server."""
-    return ("consume", "tail", "commit") if protocol in READ_ONLY else ("append", "fetch", "tail")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +41,8 @@ class Load:
     #: The share of failed exchanges in a valid run, at most.
     max_errors: str = "1%"
     road: str = ""
+    #: A request as a line of `wiretool encode`.
+    message: str = ""
     seed: int = 0
     #: How many of the slowest exchanges are kept.
     keep_slow: int = 0
@@ -60,9 +50,10 @@ class Load:
 
 def plan_from(load: Load, *, is_verified: bool, run: str) -> Plan:
     """The plan of such a load, its server still to be named."""
-    protocol = PROTOCOL if load.protocol is None else load.protocol
-    _check_protocol(load, protocol)
-    is_read = protocol in READ_ONLY
+    protocol = protocol_of(load)
+    part = load_part(protocol)
+    _check_protocol(load, protocol, part)
+    is_read = part.is_read_only
     plan = Plan(
         protocol=protocol,
         appenders=(0 if is_read else APPENDERS) if load.appenders is None else load.appenders,
@@ -72,45 +63,47 @@ def plan_from(load: Load, *, is_verified: bool, run: str) -> Plan:
         ramp_s=duration_from(load.ramp, option="--ramp", may_be_zero=True),
         rate_per_s=None if is_read else _rate(load),
         event_size=EVENT_SIZE if load.event_size is None else load.event_size,
-        batch=(CREDIT if is_read else BATCH) if load.batch is None else load.batch,
+        batch=part.batch if load.batch is None else load.batch,
         pipeline=1 if load.pipeline is None else load.pipeline,
         segments=1 if load.segments is None else load.segments,
         is_conditional=bool(load.is_conditional),
         has_backlog=load.has_backlog,
         road=load.road,
+        message=load.message,
         feed_per_s=(_rate(load) or FEED_PER_S) if is_read else 0.0,
-        is_verified=is_verified,
+        is_verified=is_verified and not part.has_message,
         max_errors=SHARE.parse(load.max_errors, "--max-errors", most=1.0),
         seed=load.seed,
         keep_slow=load.keep_slow,
         run=run,
     )
     if plan.is_conditional:
-        plan = _conditional(plan)
+        plan = _conditional(plan, part)
     _check_appends(plan)
     _check_users(plan)
     _check_kept(plan)
-    _check_backlog(plan)
+    _check_backlog(plan, part)
     _check_time(plan)
     return plan
 
 
-def check_name(name: str) -> None:
-    """UsageError for a protocol that cannot be loaded."""
-    if name not in PROTOCOLS:
-        raise UsageError(
-            f"--protocol {name!r} is not supported{nearest(name, PROTOCOLS)}; expected {', '.join(PROTOCOLS)}"
-        )
+def protocol_of(load: Load) -> str:
+    """Return the protocol of a load: the first that can be loaded where none is named."""
+    return loadable()[0] if load.protocol is None else load.protocol
 
 
-def _check_protocol(load: Load, name: str) -> None:
+def _check_protocol(load: Load, name: str, part: LoadPart) -> None:
     """UsageError for what the protocol does not have."""
-    check_name(name)
-    if name in READ_ONLY:
+    if part.has_message:
+        _check_exchanges(load, name)
+    elif load.message:
+        raise UsageError(f"--message: not allowed with {name}, which has appends or messages of its own")
+    if part.is_read_only:
         _check_reading(load, name)
     elif load.road:
-        raise UsageError(f"--road {load.road}: only offramp has roads, --protocol is {name}")
-    if name in UNSHARED and load.segments not in (None, 1):
+        readers = names_where(lambda other: other.is_read_only)
+        raise UsageError(f"--road {load.road}: only {readers} has roads, --protocol is {name}")
+    elif not part.has_shared_segments and load.segments not in (None, 1):
         raise UsageError(f"--segments {load.segments}: with {name} each appender has a stream of its own")
 
 
@@ -124,10 +117,32 @@ def _check_reading(load: Load, name: str) -> None:
         raise UsageError(f"--segments {load.segments}: {name} has roads, of which one is read (--road)")
 
 
-def _conditional(plan: Plan) -> Plan:
+def _check_exchanges(load: Load, name: str) -> None:
+    """UsageError for what makes no sense where one request is sent again and again, or where there is none."""
+    if not load.message:
+        parts = ", ".join(loadable())
+        raise UsageError(
+            f"--protocol {name}: the protocol has no load part; expected --message JSON, or one of {parts}"
+        )
+    refused = {
+        "--fetchers": load.fetchers,
+        "--event-size": load.event_size,
+        "--batch": load.batch,
+        "--segments": load.segments,
+        "--conditional": load.is_conditional,
+        "--backlog": load.has_backlog,
+    }
+    for option, value in refused.items():
+        if value:
+            raise UsageError(f"{option}: not allowed with --message, whose request is sent as it is")
+    request_from(name, load.message)
+
+
+def _conditional(plan: Plan, part: LoadPart) -> Plan:
     """The plan with a segment for each appender. UsageError for what makes no sense of conditional appends."""
-    if plan.protocol != "pravega":
-        raise UsageError(f"--conditional: only pravega has conditional appends, --protocol is {plan.protocol}")
+    if not part.has_conditional_appends:
+        names = names_where(lambda other: other.has_conditional_appends)
+        raise UsageError(f"--conditional: only {names} has conditional appends, --protocol is {plan.protocol}")
     for option, number in (("--batch", plan.batch), ("--pipeline", plan.pipeline)):
         if number != 1:
             raise UsageError(f"{option} {number}: a conditional append has one event, and waits for the one before")
@@ -181,15 +196,15 @@ def _check_users(plan: Plan) -> None:
         raise UsageError(f"--appenders {plan.appenders} and --fetchers {plan.fetchers}: {most}")
 
 
-def _check_backlog(plan: Plan) -> None:
+def _check_backlog(plan: Plan, part: LoadPart) -> None:
     """UsageError where nobody builds one up, or not all of it would be read."""
     if not plan.has_backlog:
         return
-    if plan.protocol in READ_ONLY:
+    if part.is_read_only:
         raise UsageError(f"--backlog: roads of {plan.protocol} fill by themselves; omit it")
     if not plan.fetchers:
         raise UsageError("--backlog: no fetchers; expected --fetchers M")
-    places = plan.appenders if plan.protocol in UNSHARED else plan.segments
+    places = plan.segments if part.has_shared_segments else plan.appenders
     if plan.fetchers < places:
         raise UsageError(
             f"--backlog: --fetchers {plan.fetchers} cannot read all {places} segments; "
@@ -199,7 +214,8 @@ def _check_backlog(plan: Plan) -> None:
 
 def check_workers(plan: Plan, workers: int, *, option: str) -> None:
     """UsageError where so many load processes, as `option` says, have fetchers with nobody to follow among them."""
-    if plan.fetchers and plan.protocol in UNSHARED and plan.appenders < workers:
+    follows = plan.fetchers and not load_part(plan.protocol).has_shared_segments
+    if follows and plan.appenders < workers:
         why = f"with {plan.protocol} a fetcher follows an appender of its own load process"
         raise UsageError(f"{option} {workers}: {why}; expected at most {plan.appenders}, or more --appenders")
 

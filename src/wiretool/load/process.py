@@ -26,7 +26,7 @@ from wiretool.load.users.figures import feed
 from wiretool.load.users.ordered import user_classes
 from wiretool.load.users.page import show
 from wiretool.load.users.sessions import share
-from wiretool.processes import STOP_SIGNALS
+from wiretool.processes import STOP_SIGNALS, hand_over_signals
 
 STDIN = 0
 OLD_NEWS = ("didn't have proper args", "CPU usage above 90%", "CPU usage was too high")
@@ -73,6 +73,7 @@ def is_news(record: logging.LogRecord) -> bool:
 
 def end_with(stop: Callable[[], None]) -> None:
     """Stop when a signal says so, or whoever gave the orders is gone."""
+    hand_over_signals()
     for number in STOP_SIGNALS:
         gevent.signal_handler(number, stop)
     gevent.spawn(_watch_orders, stop)

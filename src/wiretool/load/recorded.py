@@ -17,14 +17,10 @@ from wiretool.batches.rows import values_of
 from wiretool.codec.columns import Integers
 from wiretool.load.appended import Appended, appended_by, appended_in
 from wiretool.load.flights import Credits, Flights, Tally
-from wiretool.load.planning import PROTOCOLS, READ_ONLY
+from wiretool.load.part import Consumption, LoadPart, load_part, loadable
 from wiretool.protocols.base.columns import NO_REPLY, Group
 from wiretool.records import Record
 
-#: What a client says that reads, by protocol.
-_READS = {"pravega": "ReadSegment", "pravega-draft": "ReadSegment", "sbp": "FETCH", "sbp-0.1": "FETCH"}
-#: Where an answer is one to a single append: elsewhere to all that its writer sent before, too.
-_SINGLE = ("sbp", "sbp-0.1")
 #: What happened in the record of a number: whom to tell, and what.
 Step = tuple[int, Callable[..., None], tuple[Any, ...]]
 
@@ -110,79 +106,83 @@ class Recorded:
 
     def __init__(self) -> None:
         self.seen: dict[str, Seen] = {}
+        self._loadable = frozenset(loadable())
+        self._parts: dict[str, LoadPart] = {}
         self._flights: dict[str, Flights] = {}
         self._credits = Credits()
 
     def add(self, batch: Batch) -> None:
         """Count what is in a batch."""
-        runs = chain.from_iterable(run.apart() for run in batch.runs if run.protocol in PROTOCOLS)
+        known = self._loadable
+        runs = chain.from_iterable(run.apart() for run in batch.runs if run.protocol in known)
         steps = [step for run in runs for step in self._run(run)]
-        steps += [step for record in batch.records if record.protocol in PROTOCOLS for step in self._record(record)]
+        steps += [step for record in batch.records if record.protocol in known for step in self._record(record)]
         steps.sort(key=itemgetter(0))
         for _, tell, what in steps:
             tell(*what)
 
-    def _of(self, protocol: str) -> tuple[Seen, Flights]:
+    def _of(self, protocol: str) -> tuple[LoadPart, Seen, Flights]:
         if protocol not in self.seen:
-            flights = self._flights[protocol] = Flights(is_cumulative=protocol not in _SINGLE)
-            depths = self._credits.depths if protocol in READ_ONLY else flights.depths
+            part = self._parts[protocol] = load_part(protocol)
+            flights = self._flights[protocol] = Flights(is_cumulative=part.is_cumulative)
+            depths = self._credits.depths if part.is_read_only else flights.depths
             self.seen[protocol] = Seen(depths=depths)
-        return self.seen[protocol], self._flights[protocol]
+        return self._parts[protocol], self.seen[protocol], self._flights[protocol]
 
     # -- many frames at once -------------------------------------------------------------------------------------------
 
     def _run(self, run: FrameRun) -> Iterator[Step]:
-        seen, flights = self._of(run.protocol)
+        part, seen, flights = self._of(run.protocol)
         for group in run.groups:
             numbers = run.frames.numbers[group.rows]
-            if run.protocol in READ_ONLY:
-                yield from self._read(run, group, seen, numbers)
+            if isinstance(part.recorded, Consumption):
+                yield from self._read(run, group, part.recorded, seen, numbers)
                 continue
-            appended = appended_in(run, group)
+            appended = appended_in(run, group, part)
             if appended is not None:
                 seen.add(appended, run.connections[0].client)
                 yield from _sent(flights, appended)
-            elif group.name == _READS[run.protocol] and len(group.rows) and not run.frames.is_server[group.rows[0]]:
+            elif group.name == part.read_message and len(group.rows) and not run.frames.is_server[group.rows[0]]:
                 seen.read(run.connections[0].client, run.times[group.rows].tolist())
             if group.reply_to is not None:
                 yield from _answered(flights, numbers, group.reply_to)
 
-    def _read(self, run: FrameRun, group: Group, seen: Seen, numbers: Integers) -> Iterator[Step]:
+    def _read(self, run: FrameRun, group: Group, names: Consumption, seen: Seen, numbers: Integers) -> Iterator[Step]:
         times_ns = run.times[group.rows].tolist()
-        if times_ns and group.name in ("MESSAGE", "REQUEST"):
+        if times_ns and group.name in (names.message, names.request):
             seen.read(run.connections[0].client, times_ns)
-        if group.name == "MESSAGE":
+        if group.name == names.message:
             seen.see(times_ns)
             yield from ((n, self._credits.came, (run.connections[0].connection,)) for n in numbers.tolist())
-        elif group.name == "REQUEST":
-            counts = values_of(group.columns["count"], run.frames.data)
+        elif group.name == names.request:
+            counts = values_of(group.columns[names.number], run.frames.data)
             yield from self._asked(seen, run.connections[0].connection, numbers.tolist(), counts)
-        elif group.name == "CANCEL":
+        elif group.name == names.cancel:
             yield from ((n, self._credits.lose, (run.connections[0].connection,)) for n in numbers.tolist())
 
     # -- one by one ----------------------------------------------------------------------------------------------------
 
     def _record(self, record: Record) -> Iterator[Step]:
-        seen, flights = self._of(record.protocol)
+        part, seen, flights = self._of(record.protocol)
         if record.kind == "gap":
             seen.gaps += 1
-            lose = self._credits.lose if record.protocol in READ_ONLY else flights.lose
+            lose = self._credits.lose if part.is_read_only else flights.lose
             yield record.n, lose, (record.connection,)
-        elif record.kind == "frame" and record.protocol in READ_ONLY:
-            yield from self._read_one(record, seen)
+        elif record.kind == "frame" and isinstance(part.recorded, Consumption):
+            yield from self._read_one(record, part.recorded, seen)
         elif record.kind == "frame":
-            yield from _appended_one(record, seen, flights)
+            yield from _appended_one(record, part, seen, flights)
 
-    def _read_one(self, record: Record, seen: Seen) -> Iterator[Step]:
-        if record.message in ("MESSAGE", "REQUEST"):
+    def _read_one(self, record: Record, names: Consumption, seen: Seen) -> Iterator[Step]:
+        if record.message in (names.message, names.request):
             seen.read(record.client, [record.time_ns])
-        if record.message == "MESSAGE":
+        if record.message == names.message:
             seen.see([record.time_ns])
             yield record.n, self._credits.came, (record.connection,)
-        elif record.message == "REQUEST":
-            counts = [getattr(record.fields, "count", None)]
+        elif record.message == names.request:
+            counts = [getattr(record.fields, names.number, None)]
             yield from self._asked(seen, record.connection, [record.n], counts)
-        elif record.message == "CANCEL":
+        elif record.message == names.cancel:
             yield record.n, self._credits.lose, (record.connection,)
 
     def _asked(self, seen: Seen, connection: int, numbers: Sequence[int], counts: Sequence[Any]) -> Iterator[Step]:
@@ -193,12 +193,12 @@ class Recorded:
                 yield n, self._credits.asked, (connection, count)
 
 
-def _appended_one(record: Record, seen: Seen, flights: Flights) -> Iterator[Step]:
-    appended = appended_by(record)
+def _appended_one(record: Record, part: LoadPart, seen: Seen, flights: Flights) -> Iterator[Step]:
+    appended = appended_by(record, part)
     if appended is not None:
         seen.add(appended, record.client)
         yield from _sent(flights, appended)
-    elif record.message == _READS[record.protocol] and record.side == "client":
+    elif record.message == part.read_message and record.side == "client":
         seen.read(record.client, [record.time_ns])
     if record.reply_to is not None:
         yield record.n, flights.answered, (record.n, record.reply_to)

@@ -14,9 +14,9 @@ import gevent
 from wiretool.load.drain import DRAINED
 from wiretool.load.findings import distinct
 from wiretool.load.intervals import Drained, Ended, Interval, Ready, Said, Tally, Written
+from wiretool.load.part import load_part
 from wiretool.load.plan import GRACE_S, Plan
 from wiretool.load.session import Session
-from wiretool.load.stored_formats import DIALECTS
 
 #: How long users may take to set up, each of them having its own limits besides.
 SETUP_S = 60.0
@@ -56,6 +56,7 @@ class Running:
         #: Events that were acknowledged so far, and their bytes without heads.
         self._appended = self._appended_bytes = 0
         self._users = 0
+        self._writes = load_part(plan.protocol).writes
         #: When a user was last seen to have a connection, by the session's clock.
         self._seen_s = 0.0
         #: How long up to the end of what was measured no user had one.
@@ -120,7 +121,7 @@ class Running:
             began_at = time()
             self._sleep_until(min(zero_s + second + 1, end_s), lambda: session.is_over, CHECK_S)
             now = session.clock()
-            unfinished, self._due = session.unfinished(now), session.due_appends(now)
+            unfinished, self._due = session.unfinished(now), session.due_appends(now, self._writes)
             self._tell(second, began_at, self._counted())
             if session.is_over:
                 break
@@ -167,7 +168,9 @@ class Running:
         session, events = self._session, Counter[str]()
         for writer in session.writers:
             events[writer.segment] += writer.acknowledged
-        size = self._appended_bytes / self._appended + DIALECTS[self._plan.protocol].head.width if self._appended else 0
+        stored = load_part(self._plan.protocol).stored
+        head_bytes = 0 if stored is None else stored.head.width
+        size = self._appended_bytes / self._appended + head_bytes if self._appended else 0
         readers = {session.worker: 0 if session.drain is None else len(session.drain.readers)}
         written = Written(worker=session.worker, events=events, bytes=round(size * events.total()), readers=readers)
         self._say(written)
@@ -184,7 +187,7 @@ class Running:
         """
         if self._session.failure or self._absent_s:
             return 0
-        left = self._session.due_appends(0.0)
+        left = self._session.due_appends(0.0, self._writes)
         return sum(count for count, is_left in zip(self._due, left, strict=False) if is_left)
 
     def _counted(self) -> dict[str, Tally]:

@@ -157,9 +157,9 @@ class Session:
                 out[operation] = had + count, max(oldest_us, round((now - since) * 1e6))
         return out
 
-    def due_appends(self, now: float) -> list[int]:
-        """Return how many appends of each appender are due and not answered."""
-        return [look(now)[0] for operation, look in self.due if operation == APPEND]
+    def due_appends(self, now: float, appends: str = APPEND) -> list[int]:
+        """Return how many appends of each appender, or what that operation is, are due and not answered."""
+        return [look(now)[0] for operation, look in self.due if operation == appends]
 
 
 def worker_name(number: int) -> str:

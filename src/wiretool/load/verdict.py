@@ -6,17 +6,12 @@ Whether the generator itself was able to measure is in health.py.
 from collections.abc import Iterator, Mapping, Sequence
 
 from wiretool.load.figures import share_text
+from wiretool.load.part import load_part
 from wiretool.load.plan import GRACE_S, Plan
 from wiretool.load.result import Operation, Second
 from wiretool.sinks.text.figures import time_text
 from wiretool.units import counted
 
-#: What appenders do, and fetchers.
-APPEND, FETCH, CONSUME = "append", "fetch", "consume"
-#: What fetchers of a stream that is written meanwhile are seen to get; they may make no other exchange.
-TAIL = "tail"
-#: Protocols whose clients consume roads.
-CONSUMED = ("offramp",)
 #: Whole seconds at the end of a run in which appends were due and none was answered: fewer may be one pause.
 SILENT_SECONDS = 2
 
@@ -26,10 +21,11 @@ def expected_operations(plan: Plan, *, is_drained: bool) -> list[tuple[str, ...]
 
     A backlog is fetched once its drain has begun.
     """
+    part = load_part(plan.protocol)
     does_fetch = plan.fetchers and (is_drained or not plan.has_backlog)
-    expected: list[tuple[str, ...]] = [(APPEND,)] if plan.appenders else []
+    expected: list[tuple[str, ...]] = [(part.writes,)] if plan.appenders else []
     if does_fetch:
-        expected.append((CONSUME if plan.protocol in CONSUMED else FETCH, TAIL))
+        expected.append(part.reads)
     return expected
 
 
@@ -49,7 +45,7 @@ def doubts(
             if not any(_has_figures(operations, name) for name in names)
         ),
         *_failing(operations, plan.max_errors),
-        *_silence(operations, seconds),
+        *_silence(load_part(plan.protocol).writes, operations, seconds),
     ]
 
 
@@ -97,17 +93,17 @@ def _unanswered(count: int) -> str:
     return f"{count:,} due and not answered {GRACE_S:g} s after the end"
 
 
-def _silence(operations: Mapping[str, Operation], seconds: Sequence[Second]) -> Iterator[str]:
+def _silence(name: str, operations: Mapping[str, Operation], seconds: Sequence[Second]) -> Iterator[str]:
     """Report appends that the target stopped answering: they are in no figure."""
-    operation = operations.get(APPEND)
+    operation = operations.get(name)
     if operation is None or not operation.count or operation.unfinished_us < SILENT_SECONDS * 1_000_000:
         return
-    answered = [second.second for second in seconds if _is_answered(second)]
+    answered = [second.second for second in seconds if _is_answered(name, second)]
     silent = seconds[-1].second - max(answered, default=-1)
     if silent >= SILENT_SECONDS:
-        yield f"no append was answered in the last {silent} seconds: {_overdue(operation)}"
+        yield f"no {name} was answered in the last {silent} seconds: {_overdue(operation)}"
 
 
-def _is_answered(second: Second) -> bool:
-    moment = second.operations.get(APPEND)
+def _is_answered(name: str, second: Second) -> bool:
+    moment = second.operations.get(name)
     return moment is not None and moment.count + moment.errors > 0

@@ -26,9 +26,16 @@ class WatchedAppends:
     """The appends of a writer, and what the server says to them."""
 
     def __init__(
-        self, keeper: Keeper, writer: Writer, source: Source, answers: Answers, times: Callable[[], Times]
+        self,
+        keeper: Keeper,
+        writer: Writer,
+        source: Source,
+        answers: Answers,
+        times: Callable[[], Times],
+        operation: str = "append",
     ) -> None:
         self.events, self.last, self.size = source.events, source.last, source.size
+        self._operation = operation
         self._keeper = keeper
         self._writer = writer
         self._source = source
@@ -77,7 +84,7 @@ class WatchedAppends:
             due_s, sent_s = next(times)
             if now - due_s > keeper.slowest.floor:
                 about = f"writer {self._writer.wire_id}, events {last - self.events + 1} to {last}"
-                keeper.keep("append", about, due_s=due_s, sent_s=sent_s, answered_s=now, request=frame)
+                keeper.keep(self._operation, about, due_s=due_s, sent_s=sent_s, answered_s=now, request=frame)
 
 
 class WatchedReads:

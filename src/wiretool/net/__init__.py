@@ -1,1 +1,1 @@
-"""The only sockets: a mock is served, a server dialled, a connection tapped."""
+"""The only sockets: `serving/` hosts mocks and taps, `calling/` connects to servers, `programs/` starts programs."""

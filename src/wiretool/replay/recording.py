@@ -25,7 +25,7 @@ def recording_of(
     notes: Callable[[str], None] | None = None,
     origins: Origins | None = None,
 ) -> Recording:
-    """Return the recording of the packets; options as in `dissect.read_from`. `origins` notes the capture of each flow.
+    """Return the recording of the packets; options as in `dissector.read_from`. `origins` has the capture of each flow.
 
     Of a damaged capture it is what comes before the damage, which it names; CaptureError if that is nothing.
     """

@@ -1,1 +1,1 @@
-"""Where Records go: text for people, JSON and CSV for programs, captures for other tools."""
+"""Sinks of records and batches: text for people, JSON, CSV and tables for programs, captures for other tools."""

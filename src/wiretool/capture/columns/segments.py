@@ -1,4 +1,4 @@
-"""TCP segments of packet tables, as arrays; what is not of the plainest form takes the way of `layers.py`."""
+"""TCP segments of packet tables, as arrays; `capture/tcp/segments_of_packets.py` reads all others."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -173,7 +173,7 @@ def ip_starts(table: PacketTable) -> Integers:
     return at
 
 
-#: By LINKTYPE: where IP begins, and where the EtherType stands, if there is one (links.py has them all).
+#: By LINKTYPE: where IP begins, and where the EtherType stands, if there is one; `capture/tcp/link_layer.py` has all.
 _IP_AT = {1: 14, 12: 0, 14: 0, 101: 0, 113: 16, 228: 0, 229: 0, 276: 20}
 _TYPE_AT = {1: 12, 113: 14, 276: 0}
 

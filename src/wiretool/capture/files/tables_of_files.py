@@ -25,7 +25,7 @@ MERGED_TABLES_MAX = 2
 
 
 def read_packet_tables(sources: Sequence[Path | BinaryIO]) -> Iterator[PacketTable]:
-    """The packets of all sources, numbered from 1, in the order of `files.read_packets`.
+    """The packets of all sources, numbered from 1, in the order of `reading.read_packets`.
 
     A source that is damaged gives what is good of it; CaptureError comes after the last table (with several sources,
     the first such error).
@@ -148,7 +148,7 @@ class _Capture:
 
 
 def merged_tables(captures: Sequence[Iterator[PacketTable]]) -> Iterator[PacketTable]:
-    """The packets of all captures by time, numbered from 1: in the order of `files.read_packets`.
+    """The packets of all captures by time, numbered from 1: in the order of `reading.read_packets`.
 
     In the tables of a capture packets stand in the order of their bytes. A damaged capture gives what is good of it;
     the first CaptureError comes after the last table.

@@ -1,6 +1,6 @@
 """Columns of many FlatBuffers tables of one class at once, out of their declaration: arrays instead of objects.
 
-As flatbuffers_compiled.py it gives up on whatever is out of the ordinary, and says of which buffers: these go through
+As `compiled.py` it gives up on whatever is out of the ordinary, and returns which buffers these are: they go through
 the reader, so that the two cannot differ on values or errors.
 """
 

@@ -1,8 +1,8 @@
 """FlatBuffers tables as declarations: what a slot can hold, and the JSON form.
 
 A table is a Message whose fields stand in the order of its slots; a union takes two, its tag declared in front of it.
-Where a table lies in a buffer says only the buffer, so slots are read and written by flatbuffers_reader,
-flatbuffers_compiled and flatbuffers_writer, which walk over `fields_of(Table)`.
+Where a table lies in a buffer says only the buffer, so slots are read and written by `reader.py`,
+`compiled.py` and `writer.py`, which walk over `fields_of(Table)`.
 """
 
 import struct

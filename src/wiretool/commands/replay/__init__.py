@@ -1,4 +1,4 @@
-"""`wiretool replay CAPTURE...`: the clients of a recording, spoken again to a server, and what it answers judged."""
+"""`wiretool replay CAPTURE...`: send the requests of a recording to a server again, and compare its replies."""
 
 from pathlib import Path
 from typing import Annotated

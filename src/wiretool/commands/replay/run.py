@@ -37,7 +37,7 @@ CAPTURED_TWICE = 0.5
 
 
 def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bool) -> None:
-    """Read, play, judge, report; ends as `replay_result` says."""
+    """Read, play, judge, report; ends as `result.py` decides."""
     from wiretool.net.calling.reach import check_reachable
     from wiretool.replay.adapters import manners
     from wiretool.replay.playing.copies import copy_of

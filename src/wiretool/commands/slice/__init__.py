@@ -1,4 +1,4 @@
-"""`wiretool slice CAPTURE... --where EXPR -o OUT`: the packets behind certain records."""
+"""`wiretool slice CAPTURE... --where EXPR -o OUT`: write the packets of the records that a filter selects."""
 
 import os
 from collections.abc import Sequence

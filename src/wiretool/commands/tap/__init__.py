@@ -1,4 +1,4 @@
-"""`wiretool tap PROTOCOL`: stand before a server, show what is said, and meddle where rules say so."""
+"""`wiretool tap PROTOCOL`: a proxy before a server that shows and records messages, and applies fault rules."""
 
 from pathlib import Path
 from typing import Annotated

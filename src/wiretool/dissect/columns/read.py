@@ -1,7 +1,7 @@
-"""Joins capture, framing and codec in bulk: captures in, batches of columns out. The column path of `dissect`.
+"""The column path: joins capture, framing and codec for many frames at once, captures in, batches of columns out.
 
-It says the same as the row path, value for value: every record that dissect.read gives is in one of the batches, with
-the same number.
+It gives the same values as the row path: every record of `dissector.read` is in one of the batches, with the same
+number.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ def read_batches(
     ledger: Ledger | None = None,
     notes: Callable[[str], None] | None = None,
 ) -> Iterator[Batch]:
-    """The records of captures in batches, otherwise as `dissect.read`.
+    """The records of captures in batches, otherwise as `dissector.read`.
 
     CaptureError where a file is no capture or is damaged, after all that is before the damage.
     """

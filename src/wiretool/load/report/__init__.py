@@ -1,4 +1,4 @@
-"""What a load came to, for people and for programs."""
+"""Reports on a load, for people and for programs."""
 
 from collections.abc import Callable, Mapping, Sequence
 

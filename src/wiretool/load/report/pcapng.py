@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from wiretool.codec.message import Side
+from wiretool.load.part import load_part
 from wiretool.load.slow import SlowConnection, SlowExchange, SlowOnes
 from wiretool.sinks.output import Output
 from wiretool.sinks.pcapng import Recording
 from wiretool.sinks.printable import printable
 
-#: Where a message says how many bytes came before it: what is left out there has to be missing. Nobody counted it, so
+#: Where a message says how many bytes came before it, what is left out there has to be missing. Nobody counted it, so
 #: one byte stands for all of it.
-COUNTED = ("pravega-draft",)
 HOLE_BYTES = 1
 #: Characters of what an exchange is about that a comment has; names may be very long.
 ABOUT_MAX = 1_000
@@ -34,6 +34,7 @@ def write_slow(slow: SlowOnes, output: Output, protocol: str) -> None:
     What was said between them is not there, as if it had not been: sequence numbers go on without a gap, but where the
     protocol would not let that pass.
     """
+    is_positional = load_part(protocol).is_positional
     recording = Recording(output)
     recording.begin()
     connections = connections_of(slow)
@@ -46,7 +47,7 @@ def write_slow(slow: SlowOnes, output: Output, protocol: str) -> None:
             is_open.add(packet.connection)
             connection = connections[packet.connection][0]
             recording.opened(packet.connection, connection.client, connection.server, packet.at_ns)
-        if packet.is_request and protocol in COUNTED:
+        if packet.is_request and is_positional:
             recording.missed(packet.connection, packet.side, HOLE_BYTES)
         recording.sent(packet.connection, packet.side, packet.data, packet.at_ns, comment=packet.comment)
 

@@ -1,1 +1,4 @@
-"""Users for Locust, one module for each protocol. Importing any of them imports Locust."""
+"""Users for Locust that all protocols share. Importing any module here imports Locust.
+
+Those of a protocol are in `protocols/NAME/load/users.py`.
+"""

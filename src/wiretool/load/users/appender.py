@@ -57,7 +57,7 @@ class Appender(LoadUser):
         if self._is_windowed and self._window is None:
             self._window = Window(self.arrivals(), self.pipeline)
         if (keeper := self.keeper()) is not None:
-            work.source = watched = WatchedAppends(keeper, writer, source, answers, self._on_the_way)
+            work.source = watched = WatchedAppends(keeper, writer, source, answers, self._on_the_way, self.operation)
             work.feed = watched.feed
         if self._window is None:
             OneByOne(work).run()

@@ -11,7 +11,8 @@ from wiretool.pipeline.flows.reading import Over
 
 _COUNTS = tuple(field.name for field in fields(Account))
 #: A row for each connection: when its first and its last packet were captured, how many there were, whether its
-#: beginning is among them, how it ended (as in capture.items.How) and by whom it was reset; and the ledger's counts.
+#: beginning is among them, how it ended (`How` in `capture/tcp/stream_events.py`) and by whom it was reset; and the
+#: ledger's counts.
 SCHEMA = pa.schema(
     [
         ("connection", pa.int64()),

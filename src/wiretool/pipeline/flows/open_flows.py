@@ -22,7 +22,7 @@ from wiretool.pipeline.tables import NOTHING_KEPT, FlowTables, Kept
 
 
 class Carried(NamedTuple):
-    """What is open of a flow: the turn of the last of its packets, and all else as bytes (see `flow_state`).
+    """What is open of a flow: the turn of the last of its packets, and all else as bytes (see `state.py`).
 
     Of one that is ended only packets come that were sent again, if any.
     """

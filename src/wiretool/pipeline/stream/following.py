@@ -31,8 +31,8 @@ class Followed(msgspec.Struct):
     name: str
     path: bytes
     index: FileIndex
-    #: What tells so many of its bytes, those that are known, from other files (see `seals`): inodes and names are used
-    #: again. Of a packed capture they are those of the copy.
+    #: What tells so many of its bytes, those that are known, from other files (`capture/index/fingerprint.py`): inodes
+    #: and names are used again. Of a packed capture they are those of the copy.
     seal: str = ""
     sealed: int = 0
     #: Up to there it was read, in batches that are done.

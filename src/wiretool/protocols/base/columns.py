@@ -157,7 +157,7 @@ class ProtocolColumns(ABC):
     def find_boundaries(
         self, data: bytes, begins: Integers, stops: Integers, is_server: Flags, guesses: Integers
     ) -> FrameBoundaries:
-        """Find the frames of each `data[begins[i] : stops[i]]`, bytes of one side; see `codec.hops.find_boundaries`.
+        """Find the frames of each `data[begins[i] : stops[i]]`, bytes of one side; see `codec/frames/boundaries.py`.
 
         Where a frame ends must not depend on what was read before it.
         """

@@ -13,6 +13,7 @@ PROTOCOL = Protocol(
     server="wiretool.protocols.offramp.server.mock:SERVER",
     faults="wiretool.protocols.offramp.faults:OfframpFaultAdapter",
     replay="wiretool.protocols.offramp.replay.adapter:OfframpReplayAdapter",
+    load="wiretool.protocols.offramp.load:LOAD",
     conformance="wiretool.protocols.offramp.conformance:CONFORMANCE",
     consistency="wiretool.protocols.offramp.consistency:CONSISTENCY",
     fuzz="wiretool.protocols.offramp.fuzz:FUZZ",

@@ -48,7 +48,7 @@ class Connection(Conversation):
     """The state of one connection; see Conversation for what its methods give."""
 
     def __init__(self, *, from_start: bool) -> None:
-        #: What the column path goes on from and leaves as it would be (bulk.py), here and in `commits`.
+        #: The state from which `columns/conversation.py` goes on, and which it leaves as this would; so `commits`.
         self.session = Session(from_start=from_start)
         self.joiners = {side: Joiner(side, is_certain=from_start) for side in SIDES}
         #: None while the answer to the handshake was not seen.

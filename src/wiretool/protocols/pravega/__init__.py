@@ -14,6 +14,7 @@ PROTOCOL = Protocol(
     server="wiretool.protocols.pravega.server.mock:SERVER",
     faults="wiretool.protocols.pravega.faults:PravegaFaultAdapter",
     replay="wiretool.protocols.pravega.replay.adapter:PravegaReplayAdapter",
+    load="wiretool.protocols.pravega.load:LOAD",
     conformance="wiretool.protocols.pravega.conformance:CONFORMANCE",
     consistency="wiretool.protocols.pravega.consistency:CONSISTENCY",
     fuzz="wiretool.protocols.pravega.fuzz:FUZZ",

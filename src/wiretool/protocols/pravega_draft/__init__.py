@@ -14,6 +14,7 @@ PROTOCOL = Protocol(
     server="wiretool.protocols.pravega_draft.server.mock:SERVER",
     faults="wiretool.protocols.pravega.faults:PravegaFaultAdapter",
     replay="wiretool.protocols.pravega_draft.replay.adapter:DraftReplayAdapter",
+    load="wiretool.protocols.pravega_draft.load:LOAD",
     conformance="wiretool.protocols.pravega_draft.conformance:CONFORMANCE",
     consistency="wiretool.protocols.pravega_draft.consistency:CONSISTENCY",
     fuzz="wiretool.protocols.pravega_draft.fuzz:FUZZ",

@@ -14,6 +14,7 @@ PROTOCOL = Protocol(
     server="wiretool.protocols.sbp.server.mock:SERVER",
     faults="wiretool.protocols.sbp.faults:latest_fault_adapter",
     replay="wiretool.protocols.sbp.replay.adapter:SbpReplayAdapter",
+    load="wiretool.protocols.sbp.load:LOAD",
     conformance="wiretool.protocols.sbp.conformance:CONFORMANCE",
     consistency="wiretool.protocols.sbp.consistency:CONSISTENCY",
     fuzz="wiretool.protocols.sbp.fuzz:FUZZ",

@@ -14,6 +14,7 @@ PROTOCOL = Protocol(
     server="wiretool.protocols.sbp_0_1.server.mock:SERVER",
     faults="wiretool.protocols.sbp_0_1.faults:batch_fault_adapter",
     replay="wiretool.protocols.sbp_0_1.replay.adapter:BatchReplayAdapter",
+    load="wiretool.protocols.sbp_0_1.load:LOAD",
     conformance="wiretool.protocols.sbp_0_1.conformance:CONFORMANCE",
     consistency="wiretool.protocols.sbp_0_1.consistency:CONSISTENCY",
     fuzz="wiretool.protocols.sbp_0_1.fuzz:FUZZ",

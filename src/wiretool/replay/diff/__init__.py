@@ -1,1 +1,1 @@
-"""Two captures compared by meaning: who asked what, and what was said to that."""
+"""Two captures compared by meaning: which requests they share, and how the replies differ."""

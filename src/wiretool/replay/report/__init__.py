@@ -1,4 +1,4 @@
-"""What came of a replay or a comparison, for people and for programs."""
+"""Reports on a replay or a comparison, for people and for programs."""
 
 from collections.abc import Callable, Mapping, Sequence
 

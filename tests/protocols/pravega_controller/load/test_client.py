@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.load.controllers import SETTINGS, Saying, Scripted, begun, ended, mock_place
+from tests.protocols.pravega_controller.load.controllers import SETTINGS, Saying, Scripted, begun, ended, mock_place
 from wiretool.load.link import Failed
 from wiretool.protocols.pravega.framing import encode as encode_pravega
 from wiretool.protocols.pravega.messages import Hello
-from wiretool.protocols.pravega_controller import load as pravega_controller
 from wiretool.protocols.pravega_controller.encoding import encode
-from wiretool.protocols.pravega_controller.load import Controller, Undone
+from wiretool.protocols.pravega_controller.load import client as pravega_controller
+from wiretool.protocols.pravega_controller.load.client import Controller, Undone
 from wiretool.protocols.pravega_controller.messages import Data, GoAway, Ping, RstStream
 
 SCOPE = {"scope": "sc"}

@@ -3,10 +3,10 @@
 from random import Random
 from typing import Any, ClassVar
 
-from wiretool.load.consuming import Consuming, consume
 from wiretool.load.users.user import LoadUser
 from wiretool.net.addresses import is_loopback
 from wiretool.protocols.offramp.load.client import Stream
+from wiretool.protocols.offramp.load.consuming import Consuming, consume
 
 
 class OfframpConsumer(LoadUser):

@@ -1,6 +1,6 @@
 """What session.py does with frames of each class, one after the other, out of columns: no messages are made.
 
-What a step is stands with `bulk_kinds.Walk`. Each does what the handler of session.py does.
+For steps see `kinds.Walk`. Each does what the handler of session.py does.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What a recording takes for granted of table segments, in the same way as of plain ones (see pravega_past.py)."""
+"""What a recording takes for granted of table segments, in the same way as of plain ones (see `initial_state.py`)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

@@ -1,6 +1,6 @@
 """What session.py does with frames of each class, one after the other, out of columns.
 
-See `bulk_kinds.Walk` for steps. Each does the same as the handler of session.py; of a message of the client
+See `pravega/columns/kinds.py` for steps. Each does the same as the handler of session.py; of a message of the client
 it also counts the bytes, as those between the beginning and the end of a block.
 """
 

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import Any
 
 from wiretool import limits
 from wiretool.errors import PeerError
 from wiretool.load.link import Link
+from wiretool.load.part import StreamSegments
 from wiretool.load.plan import Place, Plan
 from wiretool.net.addresses import EVERYWHERE, PORT_MAX, Address
-from wiretool.protocols.pravega_controller.load import Controller, Undone
+from wiretool.protocols.pravega.server.tokens import lifetime_s
+from wiretool.protocols.pravega_controller.load.client import Controller, Undone
 from wiretool.protocols.pravega_controller.server.names import segment_name
 from wiretool.sinks.printable import printable
 
@@ -23,14 +25,7 @@ _GONE = {"deleteStream": "STREAM_NOT_FOUND", "deleteScope": "SCOPE_NOT_FOUND"}
 _NUMBER_BITS = 32
 
 
-class Made(NamedTuple):
-    """Where the segments of a stream are, and the token that their stores want; empty where they want none."""
-
-    places: tuple[Place, ...]
-    token: str
-
-
-class RunStream:
+class ControllerStream:
     """The scope `bench-RUN` and its one stream. PeerError, with the controller's address, wherever that says no."""
 
     def __init__(self, controller: Address, run: str, headers: Sequence[tuple[str, str]] = ()) -> None:
@@ -43,7 +38,7 @@ class RunStream:
         #: Whether the scope is known to be made.
         self._is_made = False
 
-    def make(self, segments: int) -> Made:
+    def make(self, segments: int) -> StreamSegments:
         """Make it, of so many segments for all of its time."""
         scaling = {"scaleType": "FIXED_NUM_SEGMENTS", "minNumSegments": segments}
         with closing(self._controller()) as controller:
@@ -54,7 +49,8 @@ class RunStream:
             self._create(controller, ("createStream", stream), *undoing)
             token = self._token(controller)
             ids = self._segment_ids(controller, segments)
-            return Made(tuple(self._place(controller, segment_id) for segment_id in ids), token)
+            places = tuple(self._place(controller, segment_id) for segment_id in ids)
+            return StreamSegments(places, token, lifetime_s(token))
 
     def renewed(self, plan: Plan) -> Plan:
         """The plan with a new token, if it has one: that may be too old by now."""

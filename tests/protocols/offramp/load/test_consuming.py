@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.load.roads import STEP_S, RoadWire
+from tests.protocols.offramp.load.roads import STEP_S, RoadWire
 from tests.protocols.offramp.server.network import Network
-from wiretool.load.consuming import Consuming, Offsets, consume
 from wiretool.load.findings import Outcome
 from wiretool.load.link import Failed
 from wiretool.load.session import Session
 from wiretool.protocols.offramp.load.client import Answer, Stream
+from wiretool.protocols.offramp.load.consuming import Consuming, Offsets, consume
 from wiretool.protocols.offramp.server import OfframpMock
 
 ROAD = "one"

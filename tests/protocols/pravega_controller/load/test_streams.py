@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from tests.load.controllers import ANSWERS, SCOPE, SEGMENT, STREAM, Scripted, mock_place
 from tests.load.mock_stage import Place as Stage
+from tests.protocols.pravega_controller.load.controllers import ANSWERS, SCOPE, SEGMENT, STREAM, Scripted, mock_place
 from wiretool.errors import PeerError, Stopped
-from wiretool.load import streams
 from wiretool.load.link import Failed
 from wiretool.load.plan import Place, Plan
-from wiretool.load.streams import RunStream
 from wiretool.net.addresses import Address
 from wiretool.protocols.pravega.server.mock import PravegaMock
 from wiretool.protocols.pravega.server.tokens import TokenChecker
-from wiretool.protocols.pravega_controller import load as pravega_controller
-from wiretool.protocols.pravega_controller.load import Controller
+from wiretool.protocols.pravega_controller.load import client as pravega_controller
+from wiretool.protocols.pravega_controller.load import streams
+from wiretool.protocols.pravega_controller.load.client import Controller
+from wiretool.protocols.pravega_controller.load.streams import ControllerStream
 
 WHERE = Address("127.0.0.1", 9090)
 Reach = Callable[..., None]
@@ -54,7 +54,7 @@ def plan(token: str = "") -> Plan:
 def test_a_stream_is_made_and_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = mock_place()
     through(stage, monkeypatch)
-    stream = RunStream(WHERE, "run")
+    stream = ControllerStream(WHERE, "run")
     made = stream.make(3)
     assert [place.segment for place in made.places] == [f"bench-run/load/{number}.#epoch.0" for number in range(3)]
     assert made.token == ""
@@ -67,7 +67,7 @@ def test_a_stream_is_made_and_taken_away(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_an_answer_of_many_frames_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     through(mock_place(), monkeypatch)
-    stream = RunStream(WHERE, "run")
+    stream = ControllerStream(WHERE, "run")
     assert len({place.segment for place in stream.make(400).places}) == 400
     assert stream.remove() == ""
 
@@ -76,7 +76,7 @@ def test_a_token_is_taken_and_can_be_had_anew(monkeypatch: pytest.MonkeyPatch) -
     tokens = TokenChecker(b"key")
     stage = Stage(PravegaMock(auth=("admin", "secret"), token_key=b"key"))
     through(stage, monkeypatch)
-    stream = RunStream(WHERE, "run", [("Authorization", "Basic YWRtaW46c2VjcmV0")])
+    stream = ControllerStream(WHERE, "run", [("Authorization", "Basic YWRtaW46c2VjcmV0")])
     made = stream.make(1)
     assert tokens.expires_s(made.token) is not None
     stage.now_ns += 60_000_000_000
@@ -84,14 +84,14 @@ def test_a_token_is_taken_and_can_be_had_anew(monkeypatch: pytest.MonkeyPatch) -
     assert (tokens.expires_s(renewed.token) or 0) == (tokens.expires_s(made.token) or 0) + 60
     assert stream.remove() == ""
     with pytest.raises(Failed, match="createScope: UNAUTHENTICATED"):
-        RunStream(WHERE, "run").make(1)
+        ControllerStream(WHERE, "run").make(1)
 
 
 def test_names_and_places_are_those_that_the_controller_gives(reach: Reach) -> None:
     second = SEGMENT | {"segmentId": {"streamInfo": STREAM, "segmentId": (7 << 32) + 5}}
     answers = ANSWERS | {"getCurrentSegments": {"segmentRanges": [second, SEGMENT]}}
     reach(Scripted(answers))
-    made = RunStream(WHERE, "run").make(2)
+    made = ControllerStream(WHERE, "run").make(2)
     assert made.places == (
         Place(segment="bench-run/load/0.#epoch.0", host="store", port=12345),
         Place(segment="bench-run/load/5.#epoch.7", host="store", port=12345),
@@ -101,7 +101,7 @@ def test_names_and_places_are_those_that_the_controller_gives(reach: Reach) -> N
 @pytest.mark.parametrize("everywhere", ["0.0.0.0", "::"])
 def test_a_store_that_is_everywhere_is_where_the_controller_is(reach: Reach, everywhere: str) -> None:
     reach(Scripted(ANSWERS | {"getURI": {"endpoint": everywhere, "port": 1}}))
-    (place,) = RunStream(WHERE, "run").make(1).places
+    (place,) = ControllerStream(WHERE, "run").make(1).places
     assert place.host == "127.0.0.1"
 
 
@@ -133,7 +133,7 @@ def test_a_store_that_is_everywhere_is_where_the_controller_is(reach: Reach, eve
 def test_a_controller_that_says_no_or_makes_no_sense(reach: Reach, answers: dict[str, Any], why: str) -> None:
     wire = Scripted(ANSWERS | answers)
     reach(wire)
-    stream = RunStream(WHERE, "run")
+    stream = ControllerStream(WHERE, "run")
     with pytest.raises(PeerError, match=why):
         stream.make(1)
     is_scope_made = "createScope" not in answers
@@ -144,7 +144,7 @@ def test_a_controller_that_says_no_or_makes_no_sense(reach: Reach, answers: dict
 
 
 def test_what_cannot_be_taken_away_is_told(reach: Reach) -> None:
-    stream = RunStream(WHERE, "run")
+    stream = ControllerStream(WHERE, "run")
     refusing = ANSWERS | {"sealStream": {"status": "FAILURE"}, "deleteScope": {"status": "SCOPE_NOT_EMPTY"}}
     reach(Scripted(ANSWERS), Scripted(refusing))
     stream.make(1)
@@ -152,7 +152,7 @@ def test_what_cannot_be_taken_away_is_told(reach: Reach) -> None:
 
 
 def test_a_stream_that_was_not_made_is_not_missed(reach: Reach) -> None:
-    stream = RunStream(WHERE, "run")
+    stream = ControllerStream(WHERE, "run")
     gone = {"status": "STREAM_NOT_FOUND"}
     reach(Scripted(ANSWERS | {"createStream": {"status": "FAILURE"}}), Scripted(ANSWERS | {"sealStream": gone}))
     with suppress(PeerError):
@@ -161,7 +161,7 @@ def test_a_stream_that_was_not_made_is_not_missed(reach: Reach) -> None:
 
 
 def test_a_controller_that_answers_no_more_is_told(reach: Reach) -> None:
-    stream = RunStream(WHERE, "run")
+    stream = ControllerStream(WHERE, "run")
     reach(Scripted(ANSWERS), Scripted({}))
     stream.make(1)
     left = stream.remove()
@@ -206,7 +206,7 @@ class Stopping(Scripted):
 def test_a_scope_that_may_be_made_is_taken_away_or_told(
     reach: Reach, wire: Callable[[], Scripted], answers: dict[str, Any], told: str
 ) -> None:
-    stream = RunStream(WHERE, "run")
+    stream = ControllerStream(WHERE, "run")
     reach(wire(), left := Scripted(answers))
     with pytest.raises((PeerError, Stopped)):
         stream.make(1)
@@ -215,7 +215,7 @@ def test_a_scope_that_may_be_made_is_taken_away_or_told(
 
 
 def test_a_scope_that_turns_out_not_to_be_there_is_not_left(reach: Reach) -> None:
-    stream = RunStream(WHERE, "run")
+    stream = ControllerStream(WHERE, "run")
     reach(Scripted({}), Scripted({"deleteScope": {"status": "SCOPE_NOT_FOUND"}}))
     with pytest.raises(PeerError):
         stream.make(1)
@@ -234,7 +234,7 @@ def test_a_scope_that_turns_out_not_to_be_there_is_not_left(reach: Reach) -> Non
     ],
 )
 def test_what_is_not_ours_is_left_alone(reach: Reach, method: str, status: str, owed: list[str]) -> None:
-    stream = RunStream(WHERE, "run")
+    stream = ControllerStream(WHERE, "run")
     reach(Scripted(ANSWERS | {method: {"status": status}}), left := Scripted(ANSWERS))
     with pytest.raises(PeerError, match=status):
         stream.make(1)
@@ -244,7 +244,7 @@ def test_what_is_not_ours_is_left_alone(reach: Reach, method: str, status: str, 
 
 @pytest.mark.parametrize("method", ["sealStream", "deleteStream", "deleteScope"])
 def test_what_is_left_when_taking_away_is_stopped_goes_the_next_time(reach: Reach, method: str) -> None:
-    stream = RunStream(WHERE, "run")
+    stream = ControllerStream(WHERE, "run")
     gone = {"deleteStream": {"status": "STREAM_NOT_FOUND"}, "deleteScope": {"status": "SCOPE_NOT_FOUND"}}
     reach(Scripted(ANSWERS), Stopping(method), left := Scripted(ANSWERS | gone))
     stream.make(1)

@@ -1,0 +1,117 @@
+"""The load parts of protocols: found through the registry, those of plugins too."""
+
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from wiretool.errors import UsageError
+from wiretool.load.part import Consumption, LoadPart, imported, load_part, loadable, names_where, user_places
+from wiretool.load.plan import Plan
+from wiretool.load.planning import Load, plan_from
+from wiretool.load.verdict import expected_operations
+from wiretool.protocols.base import registry
+from wiretool.protocols.base.protocol import Protocol
+from wiretool.protocols.base.registry import PROTOCOLS, Registered
+
+USERS = (
+    "OfframpConsumer",
+    "PravegaAppender",
+    "PravegaDraftAppender",
+    "PravegaDraftFetcher",
+    "PravegaFetcher",
+    "SbpAppender",
+    "SbpBatchAppender",
+    "SbpBatchFetcher",
+    "SbpFetcher",
+)
+CONSUMED = Consumption(message="M", request="R", number="n", cancel="C")
+
+
+def test_the_protocols_with_a_part_in_order() -> None:
+    assert loadable() == ["pravega", "pravega-draft", "sbp", "sbp-0.1", "offramp"]
+
+
+@pytest.mark.parametrize("name", loadable())
+def test_a_part_fits_together(name: str) -> None:
+    part = load_part(name)
+    assert set(part.reads) < set(part.operations)
+    assert part.is_read_only == (part.stored is None) == isinstance(part.recorded, Consumption)
+    messages = PROTOCOLS[name].message_names
+    if isinstance(part.recorded, Consumption):
+        assert {part.recorded.message, part.recorded.request, part.recorded.cancel} <= messages
+    else:
+        assert part.read_message in messages
+
+
+def test_a_part_imports_no_locust_and_a_user_class_does() -> None:
+    script = f"""
+import sys
+import wiretool.load
+from wiretool.load.part import load_part, loadable
+
+for name in loadable():
+    load_part(name)
+assert set({USERS}) <= set(dir(wiretool.load))
+assert "locust" not in sys.modules
+print(*(getattr(wiretool.load, name).__name__ for name in {USERS}))
+assert "locust" in sys.modules
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert tuple(ended.stdout.split()) == USERS
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        (
+            "pravega-controller",
+            "--protocol pravega-controller: the protocol has no load part; expected pravega, ",
+        ),
+        ("sbpp", r"--protocol 'sbpp' is not supported \(did you mean sbp\?\); expected pravega, "),
+    ],
+)
+def test_a_protocol_without_a_part_is_refused_in_a_line(name: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        load_part(name)
+
+
+@pytest.fixture
+def plugins(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Register a protocol from outside whose clients only read, one whose part is broken, and one that is broken."""
+    outside = ModuleType("outside_wiretool")
+    vars(outside)["LOAD"] = LoadPart(fetcher="outside_wiretool:OutsideReader", batch=7, recorded=CONSUMED)
+    vars(outside)["OutsideReader"] = type("OutsideReader", (), {})
+    monkeypatch.setitem(sys.modules, "outside_wiretool", outside)
+    plain = {"title": "", "ports": (), "wire": "outside_wiretool:WIRE"}
+    added = [
+        Protocol(name="outside", load="outside_wiretool:LOAD", **plain),  # type: ignore[arg-type]
+        Protocol(name="lame", load="outside_wiretool:NOTHING", **plain),  # type: ignore[arg-type]
+    ]
+    found = Registered({**PROTOCOLS, **{each.name: each for each in added}}, {"dead": "protocol 'dead': does not load"})
+    monkeypatch.setattr(registry, "registered", lambda: found)
+    return outside
+
+
+def test_a_plugin_is_loaded_as_ours_are(plugins: ModuleType) -> None:
+    assert loadable()[-2:] == ["outside", "lame"]
+    assert imported(user_places()["OutsideReader"]) is plugins.OutsideReader
+    assert names_where(lambda part: part.is_read_only) == "offramp or outside"
+    plan = plan_from(Load(protocol="outside", fetchers=2), is_verified=False, run="run")
+    assert (plan.appenders, plan.fetchers, plan.batch) == (0, 2, 7)
+    assert expected_operations(plan, is_drained=False) == [("fetch", "tail")]
+
+
+@pytest.mark.usefixtures("plugins")
+def test_a_broken_plugin_keeps_no_other_from_working() -> None:
+    assert {*USERS} <= {*user_places()}
+    for name, why in (("lame", "its part 'load' .* does not load"), ("dead", "protocol 'dead': does not load")):
+        with pytest.raises(UsageError, match=why):
+            load_part(name)
+
+
+def test_which_operation_reads_depends_on_the_part() -> None:
+    plan = Plan(protocol="offramp", appenders=0, fetchers=1, duration_s=1.0, run="run")
+    assert expected_operations(plan, is_drained=False) == [("consume", "tail")]
