@@ -6,6 +6,6 @@ PROTOCOL = Protocol(
     name="resp",
     title="RESP 2 and 3 (Redis)",
     ports=(6379,),
-    wire="wiretool_resp.wire:WIRE",
+    wire="wiretool_resp.conversation:WIRE",
     server="wiretool_resp.server:SERVER",
 )

@@ -5,11 +5,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from wiretool.codec.cursor import Span
+from wiretool.codec.json_types import bytes_from
 from wiretool.codec.message import Message, Side
 from wiretool.errors import DecodeError, OverLimit, ProtocolViolation
 from wiretool.protocols.base.conversation import Conversation, Reading
+from wiretool.protocols.base.exchanges import Exchanges, Fields, value_in
 from wiretool.protocols.base.ordered_pairs import OrderedPairs
-from wiretool_resp.messages import Command, InlineCommand, Push, Reply, decode
+from wiretool.protocols.base.protocol import Wire
+from wiretool_resp.messages import MESSAGES, Command, InlineCommand, Push, Reply, decode, encode, from_json
 from wiretool_resp.values import LINE_BYTES_MAX, FrameWalk, spans_of
 
 _STARTS = {"client": re.compile(rb"\n(?=\*[0-9])"), "server": re.compile(rb"\n(?=[-+:$*_#,(!=%~>|])")}
@@ -128,3 +131,25 @@ class RespConversation(Conversation):
         self.version = 0  # reported once
         why = f"{mark.decode()!r} is a kind of RESP 3, and no HELLO 3 was answered"
         return [ProtocolViolation("resp3-before-hello", why, phase="RESP 2", side="server", message="a reply")]
+
+
+def _failure(name: str, fields: Fields) -> str | None:
+    """Return the kind of an error; its text is bytes in a message, and JSON elsewhere."""
+    if name != "Error":
+        return None
+    text = value_in(fields, "text")
+    return (text if isinstance(text, bytes) else bytes_from(text)).decode("utf-8", "replace").split(" ")[0]
+
+
+WIRE = Wire(
+    open=lambda from_start: RespConversation(from_start=from_start),
+    messages=MESSAGES,
+    encode=encode,
+    from_json=from_json,
+    exchanges=Exchanges(
+        asks=frozenset((("Command", "client"),)),
+        may_ask=frozenset((("InlineCommand", "client"),)),
+        failure=_failure,
+        failures=frozenset(("Error",)),
+    ),
+)

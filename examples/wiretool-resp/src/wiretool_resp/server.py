@@ -63,8 +63,7 @@ class RespLink(ReplyLink):
             return Simple("QUEUED")
         return run(self if name in CONNECTION else self._mock.store, *words[1:])
 
-    def hello(self, *args: bytes) -> Any:
-        """Switch the version, and describe the server."""
+    def _hello(self, *args: bytes) -> Any:
         if args and args[0] not in (b"2", b"3"):
             raise Refused("NOPROTO unsupported protocol version")
         self._version = int(args[0]) if args else self._version
@@ -73,20 +72,17 @@ class RespLink(ReplyLink):
             b"mode": b"standalone", b"role": b"master", b"modules": [],
         }  # fmt: skip
 
-    def client(self, subcommand: bytes, *args: bytes) -> Any:
-        """Refuse all that clients say of themselves."""
+    def _client(self, subcommand: bytes, *args: bytes) -> Any:
         raise Refused(f"ERR unknown subcommand '{subcommand.decode('utf-8', 'replace')}'. Try CLIENT HELP.")
 
-    def multi(self) -> Any:
-        """Begin a transaction."""
+    def _multi(self) -> Any:
         if self._queue is not None:
             raise Refused("ERR MULTI calls can not be nested")
         self._queue, self._is_spoilt = [], False
         return Simple("OK")
 
-    def execute(self) -> Any:
-        """Run the commands of a transaction; each has a reply or an error of its own."""
-        queue = self.discard("EXEC")
+    def _execute(self) -> Any:
+        queue = self._discard("EXEC")
         if self._is_spoilt:
             raise Refused("EXECABORT Transaction discarded because of previous errors.")
         replies: list[Any] = []
@@ -97,15 +93,13 @@ class RespLink(ReplyLink):
                 replies.append(refused)
         return replies
 
-    def discard(self, name: str = "DISCARD") -> list[list[bytes]]:
-        """End a transaction; return its commands."""
+    def _discard(self, name: str = "DISCARD") -> list[list[bytes]]:
         if self._queue is None:
             raise Refused(f"ERR {name} without MULTI")
         queue, self._queue = self._queue, None
         return queue
 
-    def quit(self, *args: bytes) -> Any:
-        """Close the connection after the reply."""
+    def _quit(self, *args: bytes) -> Any:
         self.leave()
         return Simple("OK")
 
@@ -114,12 +108,12 @@ class RespLink(ReplyLink):
 CONNECTION: dict[str, tuple[int, Callable[..., Any]]] = {
     "PING": (-1, lambda link, *texts: texts[0] if texts else Simple("PONG")),
     "ECHO": (2, lambda link, text: text),
-    "HELLO": (-1, RespLink.hello),
-    "CLIENT": (-2, RespLink.client),
-    "MULTI": (1, RespLink.multi),
-    "EXEC": (1, RespLink.execute),
-    "DISCARD": (1, lambda link: Simple("OK" if link.discard() is not None else "")),
-    "QUIT": (-1, RespLink.quit),
+    "HELLO": (-1, RespLink._hello),
+    "CLIENT": (-2, RespLink._client),
+    "MULTI": (1, RespLink._multi),
+    "EXEC": (1, RespLink._execute),
+    "DISCARD": (1, lambda link: Simple("OK" if link._discard() is not None else "")),
+    "QUIT": (-1, RespLink._quit),
 }
 
 
