@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.load.roads import RoadWire
+from tests.protocols.offramp.load.roads import RoadWire
 from tests.protocols.offramp.server.network import Network
 from wiretool.codec.message import Message
 from wiretool.load.link import Failed

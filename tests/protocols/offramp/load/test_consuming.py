@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.load.roads import STEP_S, RoadWire
+from tests.protocols.offramp.load.roads import STEP_S, RoadWire
 from tests.protocols.offramp.server.network import Network
 from wiretool.load.consuming import Consuming, Offsets, consume
 from wiretool.load.findings import Outcome
