@@ -83,6 +83,18 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the cases of protocols that are not registered."""
+    from tests.helpers.examples import ABSENT, needs_protocol, protocols_in
+
+    if not ABSENT:
+        return
+    for item in items:
+        params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        if absent := ABSENT & protocols_in(tuple(params.values())):
+            item.add_marker(needs_protocol(*absent))
+
+
 def folders(config: pytest.Config, option: str, *own: Path) -> list[Path]:
     """Return the folders to check: our own, and those of the option."""
     given: list[Path] = config.getoption(option)

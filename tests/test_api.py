@@ -7,7 +7,6 @@ from tests.protocols.pravega.talk import SETUP, WRITER, end
 from tests.protocols.sbp.test_framing import heartbeat
 from wiretool.codec.message import Message, Side
 from wiretool.errors import DecodeError, EncodeError, ProtocolViolation, Truncated, UsageError
-from wiretool.protocols.offramp.messages import ConnectionEvent
 from wiretool.protocols.pravega.messages import Hello, Unknown
 from wiretool.protocols.sbp.tables import HeartbeatRequest
 
@@ -65,12 +64,7 @@ def test_a_protocol_that_is_none() -> None:
         wiretool.encode(Hello(high_version=1, low_version=1), protocol="x")
 
 
-def test_the_protocol_and_the_side_follow_from_the_message() -> None:
-    event = ConnectionEvent(agentName="a")
-    raw = wiretool.encode(event)
-    assert raw[0] == 0x82  # BINARY, and no mask: from the server
-    with pytest.raises(EncodeError, match="a client sends no CONNECTION"):
-        wiretool.encode(event, side="client")
+def test_the_protocol_follows_from_the_message() -> None:
     table = HeartbeatRequest(client_id="c")
     (frame,) = wiretool.decode(wiretool.encode(table), protocol="sbp", side="client")
     assert frame == heartbeat(checksum=0)

@@ -11,6 +11,7 @@ import pytest
 import typer
 
 from tests.helpers.captures import pcap_bytes
+from tests.helpers.examples import needs_protocol
 from tests.helpers.forked import run
 from wiretool import __version__, cli
 from wiretool.errors import CaptureError, DecodeError, EncodeError, PeerError, Stopped, UsageError, WiretoolError
@@ -299,6 +300,7 @@ def test_help_loads_nothing_heavy() -> None:
     assert not heavy & set(ended.stdout.decode().split())
 
 
+@needs_protocol("offramp")
 def test_rows_are_read_without_numpy() -> None:
     """It would take as long to load as a small capture takes to decode."""
     script = (

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.captures import pcap_bytes, tcp_packets
+from tests.helpers.examples import needs_protocol
 from tests.helpers.truth import captures_below
 from wiretool.analysis.script import read_script
 from wiretool.codec.message import Side
@@ -149,6 +150,7 @@ def test_two_connections_with_the_same_ends_stay_two() -> None:
     assert conversations(list(read(BytesIO(encoded(records))))) == conversations(records)
 
 
+@needs_protocol("offramp")
 def test_half_a_surrogate_pair_is_read_as_decode_writes_it() -> None:
     line = '{"message": "ERROR", "side": "server", "fields": {"reason": "half \\ud83d"}}'
     (sent,) = read_script([line], protocol="offramp")

@@ -52,9 +52,9 @@ def test_a_wrong_option_is_told_in_our_words(words: list[str], said: str) -> Non
 
 
 def test_an_address_that_is_not_here_is_told_as_the_system_does() -> None:
-    ended = wiretool("serve", "offramp", "--listen", "203.0.113.7:1000")
+    ended = wiretool("serve", "sbp", "--listen", "203.0.113.7:1000")
     assert ended.returncode == 4
-    assert ended.stderr == "wiretool: cannot listen on 203.0.113.7:1000 (offramp): Cannot assign requested address\n"
+    assert ended.stderr == "wiretool: cannot listen on 203.0.113.7:1000 (sbp): Cannot assign requested address\n"
 
 
 # -- JSON and TOML -----------------------------------------------------------------------------------------------------

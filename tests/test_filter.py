@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.examples import needs_protocol
 from tests.helpers.records import START_NS, WRITER, Pair, Sample, a_gap, a_record
 from wiretool import limits
 from wiretool.codec.types import NamedByte
@@ -277,6 +278,7 @@ def test_escapes_in_texts() -> None:
     assert keeps(r"message ~ 'a\"b\\\\c\s'", record)
 
 
+@needs_protocol("offramp")
 def test_a_member_with_any_name_is_reached_in_brackets() -> None:
     record = a_record(protocol="offramp", fields={"payload": {"a b": {'"': [1, 2]}}})
     assert keeps(r'fields.payload["a b"]["\""][1] == 2', record, ALL)
@@ -408,6 +410,7 @@ def test_the_fields_of_every_protocol_are_known() -> None:
             Selection(ALL, History(), expression=expression)
 
 
+@needs_protocol("offramp")
 def test_a_protocol_alone_has_only_its_own_fields() -> None:
     names = names_for([PROTOCOLS["offramp"]])
     Selection(names, History(), expression="fields.partition == 1")

@@ -4,23 +4,22 @@ import gzip
 import json
 import random
 import time
-import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.bench.talk import TALKS, Sent, segments
+from tests.bench.talk import Sent, segments
 from tests.helpers.captures import Talk, packets_of, pcap_bytes, tcp_packets
-from tests.helpers.frames import talk
+from tests.helpers.examples import ABSENT
+from tests.helpers.frames import TALKS, talk
+from tests.helpers.hostile import MB, peak_bytes, sinks, streamed, write_all
 from tests.helpers.records import Paper
 from tests.helpers.truth import check_ledger
-from tests.protocols.offramp.talk import Deflater, asking, frame, upgrading
 from wiretool import limits
 from wiretool.capture.tcp.segments_of_packets import SYN
 from wiretool.codec.message import Side
@@ -30,11 +29,6 @@ from wiretool.ledger import Ledger
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.sinks.choose import sink_for
-from wiretool.sinks.csv import CsvSink
-from wiretool.sinks.ndjson import JsonSink, NdjsonSink
-from wiretool.sinks.pump import pump
-from wiretool.sinks.sink import Sink
-from wiretool.sinks.text import TextSink
 
 HERE = Path(__file__).parent
 CAPTURES = HERE.parent / "captures"
@@ -56,9 +50,6 @@ SMALL = (
     "sbp/pd_malformed.pcap",
     "offramp/u2k_gzip.pcap.gz",
 )
-#: Far above what any of these takes, far below what a hang or quadratic work would.
-SECONDS_MAX = 20.0
-MB = 1024 * 1024
 
 
 # -- what must hold of any reading -------------------------------------------------------------------------------------
@@ -73,32 +64,6 @@ def read_all(data: bytes, protocol: str = "auto") -> list[Record]:
         records.extend(read(BytesIO(data), protocol=protocol, ledger=ledger))
     check_ledger(records, ledger)
     return records
-
-
-def sinks() -> Iterator[tuple[Sink, Paper]]:
-    """Every form of output."""
-    tree, dump = {"tree": True}, {"dump": True}
-    forms: tuple[dict[str, Any], ...] = ({}, {"width": 60, "colour": True}, tree, dump, {**tree, **dump})
-    for options in forms:
-        paper = Paper()
-        yield TextSink(paper, annotate=annotate, **options), paper
-    for made in (NdjsonSink, JsonSink, CsvSink):
-        paper = Paper()
-        yield made(paper), paper
-
-
-def write_all(records: Sequence[Record]) -> None:
-    """Through every sink: text prints, JSON parses."""
-    for sink, paper in sinks():
-        pump(records, sink, keep=lambda record: True)
-        text = paper.text
-        if isinstance(sink, TextSink):
-            plain = text.replace("\x1b[", "") if sink._colour.is_on else text
-            assert all(char.isprintable() or char == "\n" for char in plain)
-        elif isinstance(sink, JsonSink):
-            assert len(json.loads(text)) == len(records)
-        elif isinstance(sink, NdjsonSink):
-            assert [json.loads(line)["n"] for line in text.splitlines()] == [record.n for record in records]
 
 
 def survives(data: bytes, protocol: str = "auto") -> list[Record]:
@@ -216,32 +181,6 @@ def test_any_file(raw: bytes) -> None:
 # -- adversaries -------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def in_time() -> Iterator[None]:
-    """The test takes bounded time."""
-    begin = time.process_time()
-    yield
-    assert time.process_time() - begin < SECONDS_MAX
-
-
-def streamed(sent: Sequence[Sent], port: int, segment_bytes: int = 1_448) -> list[Record]:
-    """The records of a conversation in full segments."""
-    ledger = Ledger()
-    records = list(Dissector(ledger=ledger).records_of(segments(sent, port=port, segment_bytes=segment_bytes)))
-    check_ledger(records, ledger)
-    return records
-
-
-def peak_bytes(work: Callable[[], object]) -> int:
-    """The most that was allocated at once."""
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
 def assert_no_square(work: Callable[[int], None], count: int) -> None:
     """AssertionError where sixteen times the work takes far more than sixteen times as long, on any machine.
 
@@ -329,47 +268,12 @@ def test_a_hundred_thousand_tiny_segments(name: str) -> None:
 @pytest.mark.usefixtures("in_time")
 def test_a_long_frame_in_tiny_segments() -> None:
     """Looking again at all that is there for each byte that comes would be quadratic."""
-    for name in ("pravega", "pravega-controller", "sbp", "offramp"):
+    for name in {"pravega", "pravega-controller", "sbp", "offramp"} - ABSENT:
         stream = HUGE[name] + bytes(20_000)
         streamed([*talk(name)[:4], Sent("client", stream)], PROTOCOLS[name].ports[0], segment_bytes=1)
         lossy = segments([*talk(name)[:4], Sent("client", stream)], port=PROTOCOLS[name].ports[0], segment_bytes=1)
         del lossy[5]
         list(Dissector().records_of(lossy))
-
-
-def offramp_says(*payloads: bytes, first: int = 0x82) -> list[Sent]:
-    said = [Sent("client", asking("permessage-deflate")), Sent("server", upgrading("permessage-deflate"))]
-    return said + [Sent("server", frame("server", first, payload)) for payload in payloads]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        b"[" * 200_000,
-        b'{"type":"MESSAGE","payload":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-        b'{"type":"MESSAGE","partition":' + b"9" * 200_000 + b"}",
-        b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
-        b'{"type":"MESSAGE","partition":1e999999,"offset":-0.0,"schema":1,"payload":{}}',
-        b'{"type":"MESSAGE","partition":0,"offset":0,"schema":1,"payload":"\\ud800\\u0000\\u001b"}',
-    ],
-    ids=["open", "nested", "digits", "objects", "floats", "surrogates"],
-)
-@pytest.mark.usefixtures("in_time")
-def test_strange_json(text: bytes) -> None:
-    records = streamed(offramp_says(text), 8080)
-    assert len([record for record in records if record.kind == "frame"]) == 3
-    write_all(records)
-
-
-@pytest.mark.usefixtures("in_time")
-def test_deflate_bombs() -> None:
-    bomb = Deflater()(bytes(limits.WEBSOCKET_MESSAGE_BYTES_MAX + MB))
-    assert len(bomb) < MB
-    made: list[Record] = []
-    says = offramp_says(*[bomb] * 4, first=0xC2)
-    peak = peak_bytes(lambda: made.extend(streamed(says, 8080)))
-    assert {record.error for record in made if record.kind == "problem"} >= {"message_too_big"}
-    assert peak < 6 * limits.WEBSOCKET_MESSAGE_BYTES_MAX
 
 
 def shared_tables(depth: int, width: int) -> bytes:
@@ -459,14 +363,6 @@ def test_bytes_held_while_searching_are_bounded() -> None:
         count += 1
     assert ledger.total.problem_bytes > limits.RESYNC_BYTES_MAX
     assert count < 1_000
-
-
-def test_control_characters_never_reach_a_terminal() -> None:
-    hostile = "\x1b]0;owned\x07\x9b31m\u202e\r\n\x00"
-    event = json.dumps({"type": hostile, "agentName": hostile, hostile: [hostile]}).encode()
-    says = [*offramp_says(event, b'{"type":"CONNECTION","agentName":"' + hostile.encode() + b'"}')]
-    says[0] = Sent("client", says[0].data.replace(b"Host: localhost", b"Host: \x1b[31mlocal\x07host\xff"))
-    write_all(streamed(says, 8080))
 
 
 def test_the_sinks_here_are_those_of_the_command_line() -> None:

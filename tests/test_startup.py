@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.captures import pcap_bytes
+from tests.helpers.examples import needs_protocol
 
 ROOT = Path(__file__).parents[1]
 PROTOCOLS = {"pravega", "pravega_controller", "pravega_draft", "sbp", "sbp_0_1", "offramp"}
@@ -49,6 +50,7 @@ def empty(tmp_path: Path) -> str:
     return str(path)
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize(
     ("command", "is_by_rows", "has_tables"),
     [
@@ -72,6 +74,7 @@ def test_an_empty_capture_loads_no_protocol(
     assert not generated
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("output", ["out.ndjson", "tables"])
 def test_several_processes_load_no_pandas_either(workers: str, output: str, tmp_path: Path) -> None:
@@ -82,6 +85,7 @@ def test_several_processes_load_no_pandas_either(workers: str, output: str, tmp_
     assert "pandas" not in loaded
 
 
+@needs_protocol("offramp")
 def test_a_capture_loads_the_protocols_of_its_ports_and_generates_the_decoders_of_its_messages() -> None:
     loaded, _ = startup("decode", "captures/offramp/plain.pcap", "--count", "1")
     assert protocols_in(loaded) == {"offramp"}

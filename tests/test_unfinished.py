@@ -8,8 +8,8 @@ from struct import pack
 import pytest
 
 from tests.dissect.columns.engines import assert_equal, by_columns, by_rows, table_packets
+from tests.helpers import frames
 from tests.helpers.captures import Talk, packets_of, pcap_bytes
-from tests.protocols.offramp.talk import session
 from wiretool import limits
 from wiretool.codec.message import Side
 from wiretool.dissect.connection import NOT_HELD
@@ -152,7 +152,7 @@ def _draft_block() -> bytes:
 
 def _fragment() -> bytes:
     """Return an upgrade and the first fragment of a message."""
-    request = next(data for side, data in session() if side == "client")
+    request = next(data for side, data in frames.talk("offramp") if side == "client")
     return request + b"\x01\xff" + LARGE_BYTES.to_bytes(8, "big") + bytes(4) + b"{" + b" " * (LARGE_BYTES - 1)
 
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.examples import needs_protocol
 from wiretool import limits
 from wiretool.analysis.script import Sent, read_script
 from wiretool.errors import EncodeError, InputError
@@ -86,6 +87,7 @@ def error_in(line: str) -> str:
     return ""
 
 
+@needs_protocol("offramp")
 @given(
     st.text()
     | st.fixed_dictionaries(
@@ -116,11 +118,13 @@ def hello(connection: int) -> dict[str, Any]:
     return HELLO | {"protocol": "pravega", "side": "client", "connection": connection}
 
 
+@needs_protocol("offramp")
 def test_a_frame_that_is_pending_holds_back_those_of_other_connections() -> None:
     found = frames(fragment(1), hello(2), hello(3))
     assert [each.connection for each in found] == [1, 2, 3]
 
 
+@needs_protocol("offramp")
 def test_frames_overtake_a_pending_one_where_too_many_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "ENCODE_WAITING_MESSAGES_MAX", 3)
     found = frames(fragment(1), fragment(1, 2), hello(2), hello(3), hello(2), hello(2))
@@ -130,6 +134,7 @@ def test_frames_overtake_a_pending_one_where_too_many_wait_for_it(monkeypatch: p
     assert [each.connection for each in found] == [2, 3, 1, 2]
 
 
+@needs_protocol("offramp")
 def test_a_connection_that_changes_its_protocol_loses_no_frame() -> None:
     found = frames(fragment(1), hello(1))
     assert [bool(each.data) for each in found] == [True, True]

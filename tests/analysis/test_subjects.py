@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from tests.helpers.records import WRITER, Sample, a_record
 from wiretool import limits
 from wiretool.analysis.subjects import DEPTH_MAX, Subject, Subjects
@@ -43,6 +44,7 @@ def test_a_deep_header_is_searched_only_so_far() -> None:
     assert Subjects().of(a_record(fields={"header": value})) == ()
 
 
+@needs_protocol("offramp")
 def test_a_connection_is_about_the_road_of_its_handshake() -> None:
     subjects = Subjects()
     about = (Subject("road", "clicks"),)
@@ -51,6 +53,7 @@ def test_a_connection_is_about_the_road_of_its_handshake() -> None:
     assert subjects.of(a_record(n=3, protocol="offramp", connection=1, fields={})) == ()
 
 
+@needs_protocol("offramp")
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CONNECTIONS_MAX", 10)
     subjects = Subjects()

@@ -19,6 +19,7 @@ import numpy as np
 
 from tests.dissect.columns.made import Spoken, packets_made
 from tests.helpers.captures import packets_of, pcap_bytes
+from tests.helpers.sbp_frames import schemas
 from tests.pipeline.flows.test_open_flows import Gathered, by_flow, rows_in
 from wiretool.capture.tcp.stream_events import NO_DUPLICATES
 from wiretool.pipeline.flows.parts import parts_of
@@ -27,12 +28,10 @@ from wiretool.pipeline.flows.reading import Flow
 from wiretool.pipeline.flows.state import deserialize, serialize
 from wiretool.pipeline.tables import Kept
 from wiretool.protocols.base.registry import PROTOCOLS
-from wiretool.protocols.sbp.schema import LATEST
-from wiretool.protocols.sbp_0_1.messages import S1, S2
 
 RATIO_MAX = 1.5
 BATCHES = 10
-_KNOWN = {str(number): each for number, each in enumerate([NO_DUPLICATES, *PROTOCOLS.values(), LATEST, S1, S2])}
+_KNOWN = {str(number): each for number, each in enumerate([NO_DUPLICATES, *PROTOCOLS.values(), *schemas().values()])}
 _NAMES = {id(each): name for name, each in _KNOWN.items()}
 
 

@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tests.bench.talk import TALKS, Sent, segments
+from tests.bench.talk import Sent, segments
+from tests.helpers.frames import TALKS
 from wiretool.capture.tcp.segments_of_packets import Segment
 from wiretool.codec.message import Side
 from wiretool.dissect.dissector import Dissector

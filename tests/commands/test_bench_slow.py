@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from tests.helpers.servers import wiretool
 from tests.helpers.tools import run_tool
 
@@ -57,6 +58,7 @@ def test_of_the_draft_what_is_left_out_is_missing(tmp_path: Path) -> None:
     assert counted(records)["client", "EndAppendBlock"] == 100
 
 
+@needs_protocol("offramp")
 def test_consumers_of_a_road_keep_what_they_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "slow.pcapng"
     wishes = ("--protocol", "offramp", "--fetchers", "3", "--rate", "4k", "--batch", "10")

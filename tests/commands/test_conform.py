@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from tests.helpers.servers import started, wiretool
 from wiretool.conformance.active.reach_probe import CUT_CASES
 
@@ -245,12 +246,14 @@ def test_a_server_that_is_started_and_stopped(tmp_path: Path) -> None:
         socket.create_connection(address.split(":"), 1)  # type: ignore[arg-type]
 
 
+@needs_protocol("offramp")
 def test_a_capture_without_the_protocol() -> None:
     ended = wiretool("conform", "pravega", "--capture", "captures/offramp/plain.pcap")
     assert ended.returncode == 3
     assert "no connection of pravega in it; its connections are of offramp" in ended.stderr
 
 
+@needs_protocol("offramp")
 def test_a_capture_without_the_protocol_among_others_is_named() -> None:
     captures = ("captures/offramp/plain.pcap", "captures/pravega/write.pcap")
     ended = wiretool("conform", "pravega", "--capture", *captures)
@@ -260,6 +263,7 @@ def test_a_capture_without_the_protocol_among_others_is_named() -> None:
     assert "write.pcap: no connection" not in ended.stderr
 
 
+@needs_protocol("offramp")
 def test_each_of_several_captures_is_read_once(tmp_path: Path) -> None:
     """A named pipe gives its bytes only once, and is named all the same."""
     pipe = tmp_path / "pipe"
@@ -583,6 +587,7 @@ class Mute(socketserver.BaseRequestHandler):
             pass
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("connections", [1, 2], ids=["greeting", "probes of the setup"])
 def test_a_run_that_is_interrupted_before_its_cases_ends_at_once(connections: int, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
@@ -603,6 +608,7 @@ def test_a_run_that_is_interrupted_before_its_cases_ends_at_once(connections: in
     assert written["remarks"] == ["SIGINT stopped the run before its end"]
 
 
+@needs_protocol("offramp")
 def test_the_deadline_includes_the_probes_of_the_setup() -> None:
     with listener() as address:
         begun = time.monotonic()

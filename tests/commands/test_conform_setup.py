@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from tests.helpers.servers import started, wiretool
 from wiretool.conformance.registry import conformance_of
 
@@ -49,6 +50,7 @@ def whys(report: Mapping[str, Any]) -> dict[str, str]:
     return {case["id"]: case["why"] for case in report["cases"] if case["verdict"] == "not-exercised"}
 
 
+@needs_protocol("offramp")
 def test_the_documented_server_of_offramp_passes_every_case_of_its_setup(tmp_path: Path) -> None:
     report = judge(tmp_path, ("--setup", "default"), "--case", "!offramp/ping/5")
     assert failed(report) == []
@@ -57,6 +59,7 @@ def test_the_documented_server_of_offramp_passes_every_case_of_its_setup(tmp_pat
     assert report["is_success"]
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("setup", ["live", "original"])
 def test_servers_in_other_setups_pass_their_cases(tmp_path: Path, setup: str) -> None:
     report = judge(tmp_path, ("--setup", setup), "--setup", setup)
@@ -65,6 +68,7 @@ def test_servers_in_other_setups_pass_their_cases(tmp_path: Path, setup: str) ->
     assert set(whys(report)) == {id for id, variant in variants.items() if variant != setup}
 
 
+@needs_protocol("offramp")
 def test_a_server_without_the_setup_fails_no_case(tmp_path: Path) -> None:
     report = judge(tmp_path, (), *some())
     assert failed(report) == []
@@ -76,6 +80,7 @@ def test_a_server_without_the_setup_fails_no_case(tmp_path: Path) -> None:
     assert report["summary"]["pass"] > 10
 
 
+@needs_protocol("offramp")
 def test_the_handshakes_that_the_original_server_accepts_are_the_documented_ones(tmp_path: Path) -> None:
     report = judge(tmp_path, ("--like-real",), "--case", "offramp/handshake/*")
     found = {case["id"] for case in report["cases"] if case["verdict"] == "lenient"}
@@ -84,6 +89,7 @@ def test_the_handshakes_that_the_original_server_accepts_are_the_documented_ones
     assert len(found) == 5
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize(
     ("serving", "id", "why"),
     [

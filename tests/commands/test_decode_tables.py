@@ -18,6 +18,7 @@ import pytest
 
 from tests.bench.pravega_appends import make_capture
 from tests.helpers.captures import pcap_bytes, tcp_packets
+from tests.helpers.examples import needs_protocol
 from tests.helpers.forked import run
 from wiretool.commands import options
 from wiretool.commands.decode import decode
@@ -172,6 +173,7 @@ def test_strict_stops_behind_the_first_problem(engine: Engine, form: DecodeForma
 # -- the folder ------------------------------------------------------------------------------------------------------
 
 
+@needs_protocol("offramp")
 def test_tables_replace_those_of_an_earlier_run(tmp_path: Path) -> None:
     out = tmp_path / "out"
     decode([WRITES], format_=DecodeFormat.ARROW, output=out)
@@ -318,6 +320,7 @@ def test_no_bar_is_shown_beside_the_lines_of_a_pipe(long: Path, tmp_path: Path) 
         assert (b"%" in seen) is has_bar
 
 
+@needs_protocol("offramp")
 def test_no_bar_is_shown_for_quick_reading(tmp_path: Path) -> None:
     options = ("--format", "parquet", "-o", tmp_path / "quick")
     seen = on_a_terminal("decode", CAPTURES / "offramp/plain.pcap", *options, quick_s=60.0)

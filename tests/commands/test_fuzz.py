@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.commands.test_conform import accepting, listener
+from tests.helpers.examples import needs_protocol
 from tests.helpers.forked import run
 from tests.helpers.servers import wiretool
 from wiretool.commands.fuzz.options import FuzzOptions, Reports
@@ -213,6 +214,7 @@ def test_sessions_of_captures_are_seeds() -> None:
     assert "50 sequences" in ended.stdout
 
 
+@needs_protocol("offramp")
 def test_messages_of_vectors_are_seeds(folder: Path) -> None:
     reply = "0000000600000000"
     (folder / "messages.json").write_text(json.dumps([{"name": "hello", "hex": HELLO}, {"hex": reply}]))
@@ -383,6 +385,7 @@ def test_a_target_of_another_protocol_is_named(protocol: str, reply: bytes, seem
     assert ended.stderr.count("\n") == 1
 
 
+@needs_protocol("offramp")
 def test_a_server_without_the_roads_of_the_cases_is_fuzzed() -> None:
     """The server refuses every stream; its answers are valid, so it is not mute."""
 
@@ -441,6 +444,7 @@ def test_wrong_usage_is_one_line(words: tuple[str, ...], message: str) -> None:
     assert len(ended.stderr.splitlines()) == 1
 
 
+@needs_protocol("offramp")
 def test_bad_files_are_reported(folder: Path) -> None:
     (folder / "noise.pcap").write_bytes(b"no capture at all")
     (folder / "known.json").write_text("[]")

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.fuzz import clients
+from tests.helpers.examples import needs_protocol
 from tests.helpers.servers import wiretool
 
 #: Applies to the only message of these clients in one way, which breaks the fragile one.
@@ -100,6 +101,7 @@ def test_refused_options(words: tuple[str, ...], text: str) -> None:
     assert text in " ".join(ended.stderr.split())
 
 
+@needs_protocol("offramp")
 def test_the_mutations_of_replies_are_listed() -> None:
     ended = wiretool("fuzz", "offramp", "--client", "--list")
     names = [line.split()[0] for line in ended.stdout.splitlines() if line[:1].isalpha() and "/" in line.split()[0]]

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from tests.helpers.servers import started, wiretool
 from wiretool.dissect.dissector import read
 
@@ -191,6 +192,7 @@ def test_a_server_that_cannot_be_prepared_is_no_success(tmp_path: Path) -> None:
     ]
 
 
+@needs_protocol("offramp")
 def test_messages_that_neither_of_two_servers_sends_are_not_compared(tmp_path: Path) -> None:
     with (
         started(tmp_path, "serve", "offramp", "--listen", "127.0.0.1:0", name="one") as one,
@@ -207,6 +209,7 @@ def test_messages_that_neither_of_two_servers_sends_are_not_compared(tmp_path: P
     ]
 
 
+@needs_protocol("offramp")
 def test_two_silent_servers_do_not_answer_alike(tmp_path: Path) -> None:
     """The kernel takes their connections; nobody answers on them."""
     grid = tmp_path / "grid"
@@ -221,6 +224,7 @@ def test_two_silent_servers_do_not_answer_alike(tmp_path: Path) -> None:
     assert grid.read_text() == "of the last run"
 
 
+@needs_protocol("offramp")
 def test_what_two_runs_say_alike_is_no_noise() -> None:
     ended = replay(
         *(PLAIN, "--speed", "max", "--learn-noise", "--fault", 'message == "COMMIT_RESPONSE": set success=false')
@@ -253,6 +257,7 @@ def test_what_an_earlier_run_left_is_not_met_under_other_names(tmp_path: Path) -
     assert "sc/st/0" not in plan
 
 
+@needs_protocol("offramp")
 def test_headers_and_user_are_said(tmp_path: Path) -> None:
     again = tmp_path / "again.pcapng"
     replay(
@@ -309,6 +314,7 @@ def test_a_capture_of_nothing_of_ours_is_bad_input(tmp_path: Path) -> None:
     assert "no traffic of a known protocol: 1 TCP connection of other protocols" in ended.stderr
 
 
+@needs_protocol("offramp")
 def test_a_silent_server_is_a_finding_and_the_rest_goes_on() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
@@ -317,6 +323,7 @@ def test_a_silent_server_is_a_finding_and_the_rest_goes_on() -> None:
     assert "missing" in ended.stdout
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("option", ["--record", "--junit", "--html", "-o"])
 def test_a_capture_is_never_overwritten(option: str, tmp_path: Path) -> None:
     own = tmp_path / "own.pcap"
@@ -327,6 +334,7 @@ def test_a_capture_is_never_overwritten(option: str, tmp_path: Path) -> None:
     assert own.read_bytes() == PLAIN.read_bytes()
 
 
+@needs_protocol("offramp")
 def test_two_things_are_not_written_to_one_place(tmp_path: Path) -> None:
     for options in (("--junit", "a", "--html", "a"), ("-o", "a", "--record", "a"), ("--record", "-"), ("--junit", "-")):
         ended = replay(PLAIN, "--speed", "max", *(tmp_path / each if each == "a" else each for each in options))
@@ -335,6 +343,7 @@ def test_two_things_are_not_written_to_one_place(tmp_path: Path) -> None:
     assert not (tmp_path / "a").exists()
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -360,6 +369,7 @@ def test_what_leaves_nothing_to_do_is_refused(options: tuple[str, ...], words: s
     assert words in line
 
 
+@needs_protocol("offramp")
 def test_a_part_that_is_asked_for_is_said_with_what_it_stands_on() -> None:
     ended = replay(PLAIN, "--speed", "max", "--where", 'message == "REQUEST"')
     assert ended.returncode == 0, ended.stdout

@@ -12,6 +12,7 @@ import grpc  # type: ignore[import-untyped]
 import pytest
 import trustme
 
+from tests.helpers.examples import needs_protocol
 from tests.helpers.forked import Forked
 from tests.helpers.servers import started, wiretool
 from wiretool.commands.serve.run import check_ready_file
@@ -164,6 +165,7 @@ def test_refusals_before_a_socket_opens(tmp_path: Path, arguments: list[str], sa
     assert says in line
 
 
+@needs_protocol("offramp")
 def test_a_feed_that_is_none_is_told_by_its_line(tmp_path: Path) -> None:
     path = tmp_path / "feed.ndjson"
     path.write_text('{"payload": {}}\n\n{"payload": {}, "partition": -1}\n')
@@ -188,6 +190,7 @@ def test_a_file_that_is_no_certificate(tmp_path: Path) -> None:
     assert f"{path}: not a PEM certificate with its key" in ended.stderr
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize(
     ("read", "link"), [("--faults", None), ("--feed", os.link), ("--tls-cert", os.symlink), ("--tls-key", None)]
 )

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.bench.pravega_appends import make_capture
+from tests.helpers.examples import needs_protocol
 from tests.helpers.forked import run
 from tests.helpers.tools import run_tool
 from wiretool.dissect.dissector import read
@@ -99,6 +100,7 @@ def test_a_capture_of_many_tables_is_cut_to_its_end(tmp_path: Path) -> None:
     assert len(records(out, 'message == "AppendBlockEnd"')) == 19_996
 
 
+@needs_protocol("offramp")
 def test_a_protocol_and_a_port_are_heeded(tmp_path: Path) -> None:
     out = tmp_path / "out.pcapng"
     ended = run("slice", TXN, "--where", 'protocol == "sbp"', "--protocol", "sbp", "-o", out)

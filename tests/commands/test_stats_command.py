@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench.pravega_appends import make_capture
+from tests.helpers.examples import needs_protocol
 from tests.helpers.forked import run
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -21,6 +22,7 @@ def test_numbers_for_programs(tmp_path: Path) -> None:
     assert {"kind": "segment", "name": "orders/eu/0.#epoch.0"}.items() <= numbers["subjects"][0].items()
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize(
     "command",
     [["stats", "PCAP"], ["replay", "PCAP", "--speed", "max"], ["diff", "PCAP", "PCAP"]],

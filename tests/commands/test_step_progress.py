@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from tests.helpers.servers import wiretool
 from wiretool.commands import step_progress
 from wiretool.commands.progress import LONG_S
@@ -55,6 +56,7 @@ def test_steps_of_an_unknown_number_are_counted(clock: Clock, capsys: pytest.Cap
     assert capsys.readouterr().err == "wiretool: reading: 256 packets\n"
 
 
+@needs_protocol("offramp")
 def test_a_replay_that_takes_seconds_says_where_it_is() -> None:
     ended = wiretool("replay", str(PLAIN), "--speed", "0.15")
     assert ended.returncode == 0

@@ -9,6 +9,7 @@ import pytest
 
 from tests.helpers import forked
 from tests.helpers.captures import ethernet, ip, packets_of, pcap_bytes, tcp_packets
+from tests.helpers.examples import needs_protocol
 from wiretool.commands.options import sources_from
 from wiretool.errors import UsageError
 
@@ -57,6 +58,7 @@ def test_slice_of_a_capture_without_tcp_writes_no_file(tmp_path: Path) -> None:
     assert (ended.returncode, (tmp_path / "out.pcapng").exists()) == (3, False)
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_packets_beside_tcp_are_counted(command: list[str]) -> None:
     ended = forked.run(*command, CAPTURES / "offramp" / "mixed_noise.pcap")
@@ -64,6 +66,7 @@ def test_packets_beside_tcp_are_counted(command: list[str]) -> None:
     assert ended.returncode == 0
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("options", [[], ["--engine", "columns"], ["--engine", "columns", "--workers", "3"]])
 def test_the_ledger_counts_packets(options: list[str], tmp_path: Path) -> None:
     book = tmp_path / "ledger.json"

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.bench.pravega_appends import make_capture
+from tests.helpers.examples import needs_protocol
 from tests.helpers.forked import run
 from wiretool.commands.decode import decode
 from wiretool.commands.engines import check_workers
@@ -50,6 +51,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # -- the same ----------------------------------------------------------------------------------------------------------
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("is_one", [True, False], ids=["one", "several"])
 def test_tables_do_not_depend_on_the_number_of_workers(is_one: bool, many: Path, tmp_path: Path) -> None:
     folders = [tmp_path / str(workers) for workers in (1, 2, 3)]
@@ -67,6 +69,7 @@ def test_tables_do_not_depend_on_the_number_of_workers(is_one: bool, many: Path,
                 assert pq.read_table(folder / name).equals(pq.read_table(alone / name)), name
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("form", [DecodeFormat.NDJSON, DecodeFormat.CSV])
 def test_lines_do_not_depend_on_the_number_of_workers(form: DecodeFormat, tmp_path: Path) -> None:
     for workers in (1, 2, 3):
@@ -77,6 +80,7 @@ def test_lines_do_not_depend_on_the_number_of_workers(form: DecodeFormat, tmp_pa
     assert alone == ((tmp_path / "3").read_bytes(), (tmp_path / "l3").read_bytes())
 
 
+@needs_protocol("offramp")
 def test_numbers_do_not_depend_on_the_number_of_workers(many: Path, tmp_path: Path) -> None:
     for captures, place in (([many], "one"), (SEVERAL, "several")):
         for workers in (1, 2, 3):
@@ -87,6 +91,7 @@ def test_numbers_do_not_depend_on_the_number_of_workers(many: Path, tmp_path: Pa
         assert numbers[2] == numbers[0]
 
 
+@needs_protocol("offramp")
 def test_what_is_told_does_not_depend_on_the_number_of_workers(tmp_path: Path) -> None:
     told = [
         run("decode", *SEVERAL, "--format", "parquet", "-o", tmp_path / "out", "--workers", str(workers)).stderr

@@ -1,35 +1,36 @@
 """Clients that send what was recorded, with changes, to a sound mock: no anomaly, and no exception."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.consistency.world import Client, World
+from tests.helpers.examples import parts
 from wiretool.dissect.dissector import read
-from wiretool.protocols.offramp.server.feed import FeedMessage
 from wiretool.records import Record
 from wiretool.server.options import MockOptions
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 #: Frames of a recording that are sent at most.
 FRAMES_MAX = 250
-FEED = [FeedMessage(payload={"number": number}) for number in range(60)]
-RECORDINGS = {
-    "pravega/java_conditional.pcap": MockOptions(),
-    "pravega/py_bytestream.pcap": MockOptions(),
-    "pravega/read.pcap": MockOptions(),
-    "pravega/txn.pcap": MockOptions(),
-    "pravega-draft/blocks.pcap": MockOptions(),
-    "sbp/rs_append.pcap": MockOptions(),
-    "sbp/rs_fetch.pcap": MockOptions(),
-    "sbp/sdk_main.pcap": MockOptions(),
-    "sbp-0.1/s1_streams.pcap": MockOptions(),
-    "sbp-0.1/pm_s2_batch.pcap": MockOptions(),
-    "offramp/plain_resume.pcap": MockOptions(feed=FEED),
-    "offramp/rebalance3.pcap": MockOptions(feed=FEED),
-}
+RECORDINGS = (
+    "pravega/java_conditional.pcap",
+    "pravega/py_bytestream.pcap",
+    "pravega/read.pcap",
+    "pravega/txn.pcap",
+    "pravega-draft/blocks.pcap",
+    "sbp/rs_append.pcap",
+    "sbp/rs_fetch.pcap",
+    "sbp/sdk_main.pcap",
+    "sbp-0.1/s1_streams.pcap",
+    "sbp-0.1/pm_s2_batch.pcap",
+    "offramp/plain_resume.pcap",
+    "offramp/rebalance3.pcap",
+)
+#: What the mock of a protocol is asked beyond its defaults.
+OPTIONS: Mapping[str, MockOptions] = parts("examples", "MOCK_OPTIONS")
 
 
 def frames_of(name: str) -> list[Record]:
@@ -59,7 +60,10 @@ def test_mutated_clients_of_a_sound_server_make_no_anomaly(name: str) -> None:
     frames = frames_of(name)
     assert frames
     for seed in range(10):
-        rng, world = random.Random(seed), World(name.partition("/")[0], RECORDINGS[name])
+        rng, world = (
+            random.Random(seed),
+            World(name.partition("/")[0], OPTIONS.get(name.partition("/")[0], MockOptions())),
+        )
         clients: dict[int, Client] = {}
         for record in frames:
             client = clients.get(record.connection)

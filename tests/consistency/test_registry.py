@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from wiretool.codec.message import Side
 from wiretool.consistency.model import Consistency
 from wiretool.consistency.registry import consistency_of
@@ -11,6 +12,8 @@ from wiretool.protocols.base.registry import PROTOCOLS
 MODELS = [name for name, protocol in PROTOCOLS.items() if protocol.consistency]
 
 
+@needs_protocol("sbp-0.1")
+@needs_protocol("offramp")
 def test_these_protocols_have_a_model() -> None:
     assert set(MODELS) == {"pravega", "pravega-draft", "sbp", "sbp-0.1", "offramp"}
 

@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.bench.talk import TALKS, Sent
+from tests.bench.talk import Sent
 from tests.faults.run import MS, Run, chunked, frames_of, said
-from tests.helpers.frames import talk
+from tests.helpers.examples import needs_protocol
+from tests.helpers.frames import TALKS, talk
 from wiretool import limits
 from wiretool.codec.message import Side
 from wiretool.errors import UsageError
 from wiretool.faults import Cut, Deliver, Finish, Interceptor, Misdeed, parse_rule
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.pravega.messages import AppendBlockEnd
 
 VECTORS = Path(__file__).parent.parent / "vectors"
@@ -46,9 +48,11 @@ def vector_bytes() -> Iterator[tuple[str, bytes]]:
     for file, version_of in (("pravega", {}), ("sbp", {"sbp-latest": "sbp"})):
         for record in json.loads((VECTORS / f"{file}.json").read_text()):
             version = version_of.get(record["version"], record["version"])
-            yield version, bytes.fromhex(record["hex"])
-    for record in json.loads((VECTORS / "offramp.json").read_text())["frames"]:
-        yield "offramp", bytes.fromhex(record.get("hex", ""))
+            if version in PROTOCOLS:
+                yield version, bytes.fromhex(record["hex"])
+    if "offramp" in PROTOCOLS:
+        for record in json.loads((VECTORS / "offramp.json").read_text())["frames"]:
+            yield "offramp", bytes.fromhex(record.get("hex", ""))
 
 
 def outcome(name: str, rule: str, sent: list[Sent], *, seed: int = 1) -> tuple[bytes, bytes, list[Finish | Cut]]:
@@ -111,7 +115,7 @@ def test_arbitrary_bytes_pass_where_no_rule_fits(name: str, data: st.DataObject)
 @pytest.mark.parametrize("rule", ["length > 1000000: drop", ": reorder 1ms", ": delay 1ms"])
 def test_the_bytes_of_every_vector_pass(rule: str) -> None:
     found = [(version, data) for version, data in vector_bytes() if data]
-    assert len(found) > 250
+    assert len(found) > 100
     for version, data in found:
         for side in SIDES:
             run = Run(version, rule, is_observed=False)
@@ -254,6 +258,7 @@ def test_a_side_whose_bytes_wait_is_read_no_further_and_cut_in_the_end() -> None
     assert any("bytes are pending: connection closed" in note for note in run.notes)
 
 
+@needs_protocol("offramp")
 def test_a_frame_that_is_not_whole_never_fills_a_side() -> None:
     run = Run("offramp", ": drop", is_observed=False)
     for side, data in talk("offramp")[:2]:

@@ -2,9 +2,8 @@
 
 import pytest
 
-from tests.bench.talk import TALKS
 from tests.faults.run import Run
-from tests.helpers.frames import talk
+from tests.helpers.frames import TALKS, talk
 from wiretool.faults import Deliver, Finish
 
 every = pytest.mark.parametrize("name", list(TALKS))

@@ -4,8 +4,7 @@ import itertools
 
 import pytest
 
-from tests.bench.talk import TALKS
-from tests.helpers.frames import talk
+from tests.helpers.frames import TALKS, talk
 from wiretool.codec.message import Side
 from wiretool.dissect.dissector import Dissector
 from wiretool.faults.live import LiveWatch

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fuzz.helpers import PROTOCOLS, session_of
+from tests.helpers.examples import needs_protocol
 from wiretool.errors import DecodeError, UsageError
 from wiretool.fuzz.mutations import MUTATIONS, select_mutations
 from wiretool.fuzz.mutations.base import Mutation
@@ -49,6 +50,7 @@ def test_most_mutations_apply_to_each_protocol(protocol: str) -> None:
     assert len(missing) <= 3, missing
 
 
+@needs_protocol("sbp-0.1")
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda each: each.name)
 def test_connections_are_opened_before_they_are_used(mutation: Mutation) -> None:
     """A connection that no step opens goes to the main endpoint: no mutation loses the endpoint of another one."""
@@ -120,6 +122,7 @@ def test_names_are_unique_and_described() -> None:
     assert all(each.description for each in MUTATIONS)
 
 
+@needs_protocol("sbp-0.1")
 def test_a_session_in_another_setup_has_its_endpoints_there() -> None:
     (mutation,) = [each for each in MUTATIONS if each.name == "order/other-setup"]
     pairs = applied_to_seeds(mutation, "sbp-0.1")

@@ -19,6 +19,7 @@ from tests.bench.fuzz_planted import (
 )
 from tests.fuzz.planted import PLANTED
 from tests.fuzz.planted.defects import Defect
+from tests.helpers.examples import needs_protocol
 from wiretool.fuzz.campaign import Limits
 from wiretool.fuzz.findings.finding import Finding
 from wiretool.fuzz.oracles import DIED, MEMORY, UNDECODABLE
@@ -53,6 +54,7 @@ def test_a_planted_defect_is_found(protocol: str, name: str, oracle: str, runs: 
     assert is_caused_by_defect(session, found[0])
 
 
+@needs_protocol("offramp")
 def test_a_finding_that_the_clean_mock_shows_as_well_is_a_false_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the clean mock has the bug, too, the search goes on and the defect does not count as found."""
     (defect,) = [each for each in PLANTED["offramp"] if each.name == "empty-header"]

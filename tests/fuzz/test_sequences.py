@@ -6,6 +6,7 @@ from math import inf, nan
 import pytest
 
 from tests.fuzz.helpers import PROTOCOLS, session_of
+from tests.helpers.examples import needs_protocol
 from wiretool.errors import InputError
 from wiretool.faults.adapter import fault_adapter_of
 from wiretool.fuzz.sequences.json import sequence_form, sequence_from_form
@@ -116,6 +117,7 @@ def test_issued_values_are_carried_over() -> None:
     assert changed == len(depending)
 
 
+@needs_protocol("sbp-0.1")
 def test_a_second_session_uses_the_streams_that_it_has_made() -> None:
     """Numbers of streams that a placement manager issues are carried over in the header of an APPEND."""
     session = session_of("sbp-0.1")

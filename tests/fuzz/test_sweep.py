@@ -4,6 +4,7 @@ import random
 from collections import Counter
 
 from tests.fuzz.helpers import session_of
+from tests.helpers.examples import needs_protocol
 from wiretool.fuzz.mutations.numbers import boundaries
 from wiretool.fuzz.seeds.places import SeedPlaces
 from wiretool.fuzz.sequences.sequence import FuzzSequence, SetField, Splice
@@ -58,6 +59,7 @@ def test_a_seed_repeats_the_sweep() -> None:
     assert first != [each.sendings for each in swept("number/boundary", seed=4)]
 
 
+@needs_protocol("sbp-0.1")
 def test_numbers_of_flatbuffers_are_swept_in_their_byte_order() -> None:
     """The number of streams that follow an offset is little-endian in SBP, the length of its frame is not."""
     found = swept("number/boundary", protocol="sbp-0.1")
@@ -72,6 +74,7 @@ def test_numbers_of_flatbuffers_are_swept_in_their_byte_order() -> None:
     assert (255).to_bytes(8, "little") in inserted
 
 
+@needs_protocol("sbp-0.1")
 def test_a_field_is_swept_where_the_server_accepts_the_message_first() -> None:
     """A trim of streams without a header is a valid frame as well, and shows nothing of the offset."""
     session = session_of("sbp-0.1")

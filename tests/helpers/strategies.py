@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 
 from wiretool.codec.cursor import Span
-from wiretool.codec.message import Message, fields_of
+from wiretool.codec.message import Message, Side, fields_of
 from wiretool.codec.nested import Nested
 from wiretool.codec.types import (
     Bool,
@@ -33,6 +33,9 @@ from wiretool.protocols.pravega.structures import (
 )
 
 M = TypeVar("M", bound=Message)
+#: Who sends a message, and the message.
+Saying = tuple[Side, Message]
+SIDES: tuple[Side, Side] = ("client", "server")
 T = TypeVar("T")
 
 _KEYS = st.one_of(
@@ -82,6 +85,16 @@ def _messages(cls: Any) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries({field.name: values(field.wire) for field in fields_of(cls)}).map(
         lambda fields: cls(**fields)
     )
+
+
+def sender_of(message: Message) -> Side:
+    """Who may send it; the client where both may."""
+    return "server" if type(message).declaration.sender == "server" else "client"
+
+
+def commands(classes: Sequence[type[Message]]) -> st.SearchStrategy[Saying]:
+    """Any message of a protocol whose frames hold one each."""
+    return st.sampled_from(classes).flatmap(messages).map(lambda message: (sender_of(message), message))
 
 
 def required_bytes(message: Message) -> int:

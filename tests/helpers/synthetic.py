@@ -10,15 +10,16 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from tests.bench.talk import Sent, frame, pravega_draft, sbp_0_1
+from tests.bench.talk import Sent, frame
 from tests.helpers.captures import pcap_bytes, tcp_packets
+from tests.helpers.frames import TALKS
 
 SERVER_PORTS = {"pravega-draft": 12345, "sbp-0.1": 10911}
 
 
 def draft() -> Iterator[Sent]:
     """A few blocks, one event of them cut in three by partial messages, and a read."""
-    sent = list(islice(pravega_draft(random.Random(7)), 14))
+    sent = list(islice(TALKS["pravega-draft"](random.Random(7)), 14))
     yield from sent
     connection = "6f1d2a9c-0b35-4c1e-9a77-1f2e3d4c5b6a"
     before = sum(len(each.data) for each in sent if each.data[:4] == bytes(4))
@@ -49,7 +50,9 @@ def write(path: Path, sent: Iterator[Sent], port: int) -> None:
 
 def main(folder: Path) -> None:
     write(folder / "pravega-draft" / "blocks.pcap", draft(), SERVER_PORTS["pravega-draft"])
-    write(folder / "sbp-0.1" / "s1_streams.pcap", islice(sbp_0_1(random.Random(7)), 20), SERVER_PORTS["sbp-0.1"])
+    write(
+        folder / "sbp-0.1" / "s1_streams.pcap", islice(TALKS["sbp-0.1"](random.Random(7)), 20), SERVER_PORTS["sbp-0.1"]
+    )
 
 
 if __name__ == "__main__":

@@ -6,19 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.helpers import offramp_vectors, pravega_vectors, sbp_vectors
+from tests.helpers.examples import parts
 
 Record = Mapping[str, Any]
 Check = Callable[[Record], None]
 
 #: File name and, where a file holds several lists, the list -> the check of one record.
 CHECKS: Mapping[tuple[str, str], Check] = {
-    ("pravega", ""): pravega_vectors.check_vector,
-    ("sbp", ""): sbp_vectors.check_vector,
-    ("offramp", "json"): offramp_vectors.check_json,
-    ("offramp", "frames"): offramp_vectors.check_frame,
-    ("offramp", "handshakes"): offramp_vectors.check_handshake,
-    ("offramp", "dialogues"): offramp_vectors.check_dialogue,
+    (protocol, group): check
+    for protocol, checks in parts("vectors", "CHECKS").items()
+    for group, check in checks.items()
 }
 
 
@@ -32,6 +29,12 @@ class Vector:
 
     def __str__(self) -> str:
         return f"{self.file.parent.name}/{self.file.stem}{'.' + self.group if self.group else ''}-{self.record['name']}"
+
+    @property
+    def protocol(self) -> str:
+        """The protocol of its bytes."""
+        name: str = parts("vectors", "protocol_of")[self.file.stem](self.record)
+        return name
 
     def check(self) -> None:
         """AssertionError where wiretool reads or writes it otherwise."""

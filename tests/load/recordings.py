@@ -13,7 +13,6 @@ from wiretool.protocols.pravega.appends import event_frame
 from wiretool.protocols.pravega.load.client import append_frames
 from wiretool.protocols.sbp.load.frames import ID_AT
 from wiretool.protocols.sbp.records import AppendEntry, RecordBatchMeta
-from wiretool.protocols.sbp_0_1.load import client as sbp_0_1
 from wiretool.sinks.pcap import BEGIN_NS, FILE_HEADER, Conversations
 
 PORTS = {"pravega": 12345, "pravega-draft": 12345, "sbp": 10911, "sbp-0.1": 10911, "offramp": 8080}
@@ -102,7 +101,9 @@ class User:
         return [sent], sbp_frame("sbp", "server", "APPEND", self.last, "AppendResponse", told, b"")
 
     def _sbp_0_1(self, sizes: Sequence[int]) -> tuple[list[Sent], Sent]:
-        data = bytearray(sbp_0_1.append_frame(self.number + 1, [b"e" * size for size in sizes]))
+        from wiretool.protocols.sbp_0_1.load.client import append_frame
+
+        data = bytearray(append_frame(self.number + 1, [b"e" * size for size in sizes]))
         data[ID_AT : ID_AT + 4] = self.last.to_bytes(4, "big")
         result = {"stream_id": self.number + 1, "request_index": 0, "base_offset": 0}
         told = {"throttle_time_ms": 0, "append_responses": [result]}

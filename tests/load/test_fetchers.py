@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from tests.helpers.servers import wiretool
 
 SHORT = ("--duration", "1", "--warmup", "0.3")
@@ -62,6 +63,7 @@ def test_fetchers_of_other_protocols_follow_what_their_own_process_appends(
     assert 0 < operations["tail"]["service_us"]["p50"] <= operations["tail"]["response_us"]["max"]
 
 
+@needs_protocol("sbp-0.1")
 def test_fetchers_go_on_in_the_stream_that_their_appender_goes_on_in(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     rule = 'message == "APPEND" and side == "server" nth=60: reset'
@@ -82,6 +84,7 @@ def test_more_processes_than_appenders_have_nobody_to_follow() -> None:
     assert ended.stderr.startswith("wiretool: --processes 2: with sbp a fetcher follows an appender of its own load ")
 
 
+@needs_protocol("offramp")
 def test_consumers_read_a_road_and_commit(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     rule = 'message == "MESSAGE" nth=500: drop'
@@ -101,6 +104,7 @@ def test_consumers_read_a_road_and_commit(tmp_path: Path) -> None:
     assert report["options"]["feed_per_s"] == 500
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize(
     ("words", "why"),
     [

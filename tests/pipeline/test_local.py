@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.bench.talk import Sent
 from tests.dissect.columns.made import FORMS, HARMS, Spoken, any_spoken, files_of, packets_made
 from tests.helpers.captures import packets_of, pcap_bytes, tcp_packets
+from tests.helpers.examples import needs_protocol
 from tests.pipeline import reference
 from wiretool.capture.index.build import read_range
 from wiretool.capture.packets import Packet
@@ -170,6 +171,7 @@ def without_places(rows: Sequence[reference.Row]) -> list[reference.Row]:
     return [{name: value for name, value in row.items() if not name.endswith(("_file", "_packet"))} for row in rows]
 
 
+@needs_protocol("offramp")
 @settings(max_examples=12)
 @given(seed=st.integers(0, 2**32), cuts=st.lists(st.integers(0, 400), max_size=6))
 def test_rolling_files_are_as_one(seed: int, cuts: list[int]) -> None:
@@ -194,6 +196,7 @@ def test_rolling_files_are_as_one(seed: int, cuts: list[int]) -> None:
                 assert first_in[piece[f"{end}_file"]] + piece[f"{end}_packet"] == row[f"{end}_packet"]
 
 
+@needs_protocol("offramp")
 @settings(max_examples=8)
 @given(seed=st.integers(0, 2**32), late_ns=st.integers(0, 400_000))
 def test_packets_that_two_taps_have_seen_are_taken_once(seed: int, late_ns: int) -> None:

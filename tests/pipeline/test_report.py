@@ -17,6 +17,7 @@ import pytest
 
 from tests.helpers.captures import pcap_bytes, pcapng_bytes, tcp_packets
 from tests.helpers.closed import LONG, shut
+from tests.helpers.examples import needs_protocol
 from tests.helpers.records import Paper
 from wiretool.capture.files.reading import read_packets
 from wiretool.commands.options import Engine
@@ -57,6 +58,7 @@ def figures(report: Report) -> dict[str, Figure]:
     return {figure.question.name: figure for figure in report.figures}
 
 
+@needs_protocol("offramp")
 def test_figures(tables: Path, report: Report) -> None:
     manifest = read_manifest(tables)
     found = figures(report)
@@ -75,6 +77,7 @@ def test_figures(tables: Path, report: Report) -> None:
     assert found["slowest"].count == len(slowest)
 
 
+@needs_protocol("offramp")
 def test_every_row_leads_to_packets(tables: Path, tmp_path: Path) -> None:
     """The commands are run as they stand, by what `wiretool slice` calls."""
     count = 0
@@ -96,6 +99,7 @@ def test_every_row_leads_to_packets(tables: Path, tmp_path: Path) -> None:
     assert count >= 8
 
 
+@needs_protocol("offramp")
 def test_a_capture_that_was_packed_since_is_named_as_it_is_called_now(tmp_path: Path) -> None:
     capture, packed = tmp_path / "one.pcap", tmp_path / "one.pcap.gz"
     capture.write_bytes((CAPTURES / SOME[0]).read_bytes())
@@ -115,6 +119,7 @@ def test_a_capture_that_was_packed_since_is_named_as_it_is_called_now(tmp_path: 
     assert [*names, shlex.split(row["slice"])[2]] == [str(capture), str(capture), str(packed), str(capture)]
 
 
+@needs_protocol("offramp")
 def test_a_capture_that_we_may_not_look_at_is_named_as_it_was_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +132,7 @@ def test_a_capture_that_we_may_not_look_at_is_named_as_it_was_found(
     assert shlex.split(row["slice"])[2] == str(folder / "one.pcap")
 
 
+@needs_protocol("offramp")
 def test_a_capture_whose_name_cannot_be_longer(tmp_path: Path) -> None:
     name = LONG[:253]  # which leaves no room for ".gz"
     capture, root = tmp_path / name, tmp_path / "tables"
@@ -137,6 +143,7 @@ def test_a_capture_whose_name_cannot_be_longer(tmp_path: Path) -> None:
     assert shlex.split(row["slice"])[2] == str(capture)
 
 
+@needs_protocol("offramp")
 def test_a_capture_is_looked_for_once_in_each_report(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: Counter[str] = Counter()
     exists = os.path.exists
@@ -151,6 +158,7 @@ def test_a_capture_is_looked_for_once_in_each_report(tables: Path, monkeypatch: 
         assert {asked[str(CAPTURES / name)] for name in SOME} == {count}
 
 
+@needs_protocol("offramp")
 def test_a_time_without_anything(tables: Path) -> None:
     empty = report_on(tables, Times(1, 2), 5)
     assert [figure.rows for figure in empty.figures] == [[]] * len(QUESTIONS)
@@ -159,6 +167,7 @@ def test_a_time_without_anything(tables: Path) -> None:
     assert json.loads(text_of(empty, "json"))["first_ns"] is None
 
 
+@needs_protocol("offramp")
 def test_a_stretch_of_time(tables: Path, report: Report) -> None:
     assert report.first_ns is not None
     assert report.last_ns is not None
@@ -169,6 +178,7 @@ def test_a_stretch_of_time(tables: Path, report: Report) -> None:
 # -- forms -------------------------------------------------------------------------------------------------------------
 
 
+@needs_protocol("offramp")
 def test_text(report: Report) -> None:
     told = text_of(report)
     assert told.startswith(str(report.root))
@@ -177,6 +187,7 @@ def test_text(report: Report) -> None:
     assert "nothing of: idle connections\n" in told
 
 
+@needs_protocol("offramp")
 def test_long_commands_fill_no_terminal(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "LEAD_CHARACTERS_MAX", 9)
     told = text_of(report)
@@ -184,6 +195,7 @@ def test_long_commands_fill_no_terminal(report: Report, monkeypatch: pytest.Monk
     assert "by a command over many captures, which --html and --json have" in told
 
 
+@needs_protocol("offramp")
 def test_json_has_numbers_as_they_are(report: Report) -> None:
     told = json.loads(text_of(report, "json"))
     assert [each["path"] for each in told["captures"]] == sorted(str(CAPTURES / name) for name in SOME)
@@ -209,6 +221,7 @@ class Page(HTMLParser):
         self.texts.append(data)
 
 
+@needs_protocol("offramp")
 def test_page(report: Report) -> None:
     page = Page(text_of(report, "html"))
     assert not {"script", "link", "img"}.intersection(page.tags)
@@ -248,6 +261,7 @@ def told_of(folder: Path, times_ns: Callable[[int, int], int]) -> Report:
     return report_on(folder / "tables", Times(), 5)
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("form", ["text", "html", "json"])
 def test_the_last_times_there_are(tmp_path: Path, form: str) -> None:
     report = told_of(tmp_path, lambda number, count: 2**63 - count + number)
@@ -255,6 +269,7 @@ def test_the_last_times_there_are(tmp_path: Path, form: str) -> None:
     assert "HTTP 404" in text_of(report, form)
 
 
+@needs_protocol("offramp")
 def test_where_times_go_back_an_answer_is_found_at_its_own(tmp_path: Path) -> None:
     report = told_of(tmp_path, lambda number, count: (2 * count - number) * 10**9)
     for name in ("slowest", "times", "errors"):
@@ -268,6 +283,7 @@ def test_where_times_go_back_an_answer_is_found_at_its_own(tmp_path: Path) -> No
         assert all(any(packet.endswith(data) for packet in cut) for data in (ASKED, REFUSED))
 
 
+@needs_protocol("offramp")
 def test_damaged_captures_are_named(tmp_path: Path, tables: Path) -> None:
     manifest = read_manifest(tables)
     first, *others = manifest.inputs

@@ -8,6 +8,7 @@ from tests.bench.census.judging import WAYS
 from tests.bench.census.lie import KINDS
 from tests.bench.census.report import MARK, described, forbidden, share
 from tests.bench.census.run import Census, Plan, run
+from tests.helpers.examples import needs_protocol
 
 #: Captures of every protocol, with the number of lies for each protocol of one.
 CAPTURES = {
@@ -28,6 +29,8 @@ SEED = 18
 UNTRIED = {*((protocol, "reorder") for protocol in ANY_ORDER), ("pravega-draft", "reorder")}
 
 
+@needs_protocol("sbp-0.1")
+@needs_protocol("offramp")
 def test_lies_that_the_references_forbid_are_found() -> None:
     """In one test: two would each take the census, in the two processes that share the tests."""
     census = Census()

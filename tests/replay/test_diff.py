@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from tests.replay.talks import (
     PLAIN,
     WRITER,
@@ -228,6 +229,7 @@ def test_every_capture_is_as_itself(own_capture: tuple[Path, object]) -> None:
     assert bool(outcomes) == bool(frames)
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("name", ["plain_ipv6.pcap", "plain_nano.pcap", "plain_any_sll2.pcap", "plain_dumpcap.pcapng"])
 def test_another_run_of_the_same_client_is_the_same(name: str) -> None:
     """Each with a server, an address, a key and a time of its own."""
@@ -236,6 +238,7 @@ def test_another_run_of_the_same_client_is_the_same(name: str) -> None:
     assert sum(outcome.verdict is Verdict.SAME for outcome in outcomes) > 10
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("name", ["u2k_drop5.pcap", "u2k_snap96.pcap"])
 def test_what_is_lost_makes_no_finding(name: str) -> None:
     outcomes = compare(of_file(CAPTURES / "offramp/u2k_gzip.pcap.gz"), of_file(CAPTURES / "offramp" / name), EVERY)

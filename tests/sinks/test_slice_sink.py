@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.captures import Talk, ethernet, ip, packets_of, pcap_bytes, pcapng_bytes, tcp_packets
+from tests.helpers.examples import needs_protocol
 from wiretool.batches.rows import batch_of
 from wiretool.capture.files import tables
 from wiretool.capture.files.packet_counts import PacketCounts
@@ -138,6 +139,7 @@ def test_the_packets_of_records_are_cut_out_as_they_are(
     assert packets or not records
 
 
+@needs_protocol("offramp")
 def test_several_captures_are_read_as_one() -> None:
     paths = [CAPTURES / "offramp" / name for name in ("plain.pcap", "plain_any_sll2.pcap", "plain_ipv6.pcap")]
     packets, records, _ = sliced(paths, lambda record: record.n % 2 == 0)

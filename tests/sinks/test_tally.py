@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from wiretool.batches.batch import Batch
 from wiretool.batches.rows import batch_of, records_of
 from wiretool.dissect.columns.read import read_batches
@@ -92,6 +93,7 @@ def test_where_all_is_read_it_is_the_ledger_of_the_reader(path: Path) -> None:
         assert by_columns(path, limit)[1].as_json() == reading.as_json()
 
 
+@needs_protocol("offramp")
 def test_all_before_a_damage_was_read(tmp_path: Path) -> None:
     cut = tmp_path / "cut.pcap"
     cut.write_bytes(SEVERAL[1].read_bytes()[:-30])
@@ -108,6 +110,7 @@ def test_all_before_a_damage_was_read(tmp_path: Path) -> None:
     assert tally.shown.as_json() == reading.as_json()
 
 
+@needs_protocol("offramp")
 def test_where_nothing_stops_there_is_one_ledger() -> None:
     tally = Tally(may_stop=False)
     assert tally.shown is tally.reading
@@ -116,6 +119,7 @@ def test_where_nothing_stops_there_is_one_ledger() -> None:
     assert tally.shown.connections == []
 
 
+@needs_protocol("offramp")
 def test_what_is_left_out_is_counted_up_to_the_last_that_is_shown() -> None:
     records = list(read(SEVERAL[1]))
 

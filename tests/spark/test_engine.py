@@ -7,6 +7,7 @@ import pytest
 
 from tests.dissect.columns.made import Spoken, files_of, packets_made
 from tests.helpers.captures import pcap_bytes
+from tests.helpers.examples import needs_protocol
 from tests.pipeline.reference import every_row
 from tests.pipeline.test_local import written
 from wiretool.errors import CaptureError, UsageError
@@ -45,6 +46,8 @@ def run(job: Job, monkeypatch: pytest.MonkeyPatch, split_bytes: int = 1 << 26) -
     engine.run_spark(job, lambda text: None, lambda step: None)
 
 
+@needs_protocol("sbp-0.1")
+@needs_protocol("offramp")
 @pytest.mark.parametrize(("splits", "split_bytes"), [(1, 1 << 26), (5, 4096)])
 def test_the_tables_are_those_of_the_local_engine(
     splits: int, split_bytes: int, spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -62,6 +65,8 @@ def test_the_tables_are_those_of_the_local_engine(
     assert {path.name for path in (tmp_path / "spark").iterdir()} == {"manifest.json", *other.tables}
 
 
+@needs_protocol("sbp-0.1")
+@needs_protocol("offramp")
 def test_a_capture_that_vanishes_is_told_as_that(
     spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

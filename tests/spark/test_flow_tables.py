@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from tests.helpers.spark import needs_pyspark
 
 needs_pyspark()
@@ -57,6 +58,7 @@ def rows_in_order(table: pa.Table) -> list[dict[str, Any]]:
     return sorted(found, key=lambda row: (row["connection"], row.get("n", 0), row.get("event_number") or 0, repr(row)))
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("name", NAMES)
 def test_they_are_those_of_a_pipeline(folder: Path, tables: Path, name: str) -> None:
     found = read(folder, name, splits="2")
@@ -71,11 +73,13 @@ def test_they_are_those_of_a_pipeline(folder: Path, tables: Path, name: str) -> 
     assert rows_in_order(found) == rows_in_order(made)
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("splits", ["1", "5"])
 def test_however_many_tasks_there_are(folder: Path, splits: str) -> None:
     assert rows_in_order(read(folder, "frames", splits=splits)) == rows_in_order(read(folder, "frames"))
 
 
+@needs_protocol("offramp")
 def test_conditions_leave_out_rows_and_no_packets(folder: Path) -> None:
     table = flow_table("frames")
     whole = read(folder, "frames").to_pylist()

@@ -11,6 +11,7 @@ from zlib import crc32
 import pyarrow as pa
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from tests.helpers.spark import needs_pyspark
 
 needs_pyspark()
@@ -62,6 +63,7 @@ def own_rows(options: dict[str, str]) -> list[dict[str, Any]]:
 # -- without a session -------------------------------------------------------------------------------------------------
 
 
+@needs_protocol("offramp")
 def test_however_it_is_split_the_packets_are_the_same(folder: Path) -> None:
     whole = own_table({"path": str(folder)})
     assert len(whole) > 2000
@@ -69,6 +71,7 @@ def test_however_it_is_split_the_packets_are_the_same(folder: Path) -> None:
         assert own_table({"path": str(folder), "splitBytes": str(split)}).equals(whole)
 
 
+@needs_protocol("offramp")
 def test_however_it_is_split_the_segments_are_the_same(folder: Path) -> None:
     whole = own_table({"path": str(folder), "table": "segments"})
     expected = pa.Table.from_batches(
@@ -80,6 +83,7 @@ def test_however_it_is_split_the_segments_are_the_same(folder: Path) -> None:
     assert own_table({"path": str(folder), "table": "segments", "splitBytes": "3000"}).equals(whole)
 
 
+@needs_protocol("offramp")
 def test_batches_have_the_very_types_that_spark_wants(folder: Path) -> None:
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -92,6 +96,7 @@ def test_batches_have_the_very_types_that_spark_wants(folder: Path) -> None:
         assert [field.type for field in batch.schema] == [field.type for field in wanted]
 
 
+@needs_protocol("offramp")
 def test_columns_that_there_are_not(folder: Path) -> None:
     from pyspark.sql.types import IntegerType, LongType, StructType
 
@@ -102,11 +107,13 @@ def test_columns_that_there_are_not(folder: Path) -> None:
         reader_of(options, StructType().add("seq", IntegerType()))
 
 
+@needs_protocol("offramp")
 def test_no_filters_are_taken_where_spark_has_not_asked(folder: Path) -> None:
     options = {"path": str(folder)}
     assert not isinstance(reader_of(options, schema_of(options)), FilteringReader)
 
 
+@needs_protocol("offramp")
 def test_a_task_may_have_nothing_to_do(folder: Path) -> None:
     options = {"path": str(folder)}
     assert list(reader_of(options, schema_of(options)).read(InputPartition(None))) == []
@@ -115,6 +122,7 @@ def test_a_task_may_have_nothing_to_do(folder: Path) -> None:
 # -- with one ----------------------------------------------------------------------------------------------------------
 
 
+@needs_protocol("offramp")
 @pytest.mark.spark
 def test_spark_reads_what_we_read(read: Read, folder: Path) -> None:
     own = own_rows({"path": str(folder)})
@@ -130,6 +138,7 @@ def test_spark_reads_what_we_read(read: Read, folder: Path) -> None:
     assert list(read(splitBytes="100000").selectExpr(*SUMS).first()) == expected
 
 
+@needs_protocol("offramp")
 @pytest.mark.spark
 def test_sql_and_segments(spark: "SparkSession", folder: Path) -> None:
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW v USING wirecap OPTIONS (path '{folder}', table 'segments')")
@@ -139,6 +148,7 @@ def test_sql_and_segments(spark: "SparkSession", folder: Path) -> None:
     assert tuple(found) == wanted
 
 
+@needs_protocol("offramp")
 @pytest.mark.spark
 def test_tables_of_flows(read: Read, folder: Path) -> None:
     own = own_rows({"path": str(folder), "table": "exchanges", "splits": "2"})
@@ -150,6 +160,7 @@ def test_tables_of_flows(read: Read, folder: Path) -> None:
     assert latencies[0] < median < latencies[-1]
 
 
+@needs_protocol("offramp")
 @pytest.mark.spark
 def test_a_schema_of_ones_own_reads_only_that(spark: "SparkSession", folder: Path) -> None:
     frame = spark.read.format("wirecap").schema("number bigint, time timestamp").load(f"{folder}/read.pcap")
@@ -159,6 +170,7 @@ def test_a_schema_of_ones_own_reads_only_that(spark: "SparkSession", folder: Pat
     assert frame.columns == ["number", "time"]
 
 
+@needs_protocol("offramp")
 @pytest.mark.spark
 @pytest.mark.parametrize("is_on", [True, False], ids=["on", "off"])
 def test_filters_leave_the_same_wherever_they_are_done(spark: "SparkSession", folder: Path, is_on: bool) -> None:

@@ -1,10 +1,11 @@
-"""What a record is about: a segment, a stream or a road."""
+"""What a record is about: a segment, a stream, or what its whole connection is about, such as a road."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from wiretool import limits
 from wiretool.codec.message import Message
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
 
 #: Fields that name a segment, the most telling first, and those that stand for a writer to one.
@@ -22,9 +23,9 @@ class Subject(NamedTuple):
     name: str
 
 
-#: What stands for a subject on a connection: a writer, or for a road the connection itself, with no name beside it.
+#: What stands for a subject on a connection: a writer, or the connection itself, with no name beside it.
 Key = tuple[int, str]
-ROAD_KEY = ""
+CONNECTION_KEY = ""
 
 
 class Mention(NamedTuple):
@@ -83,8 +84,8 @@ class Subjects:
 def mention_of(record: Record) -> Mention:
     """What a frame says of its subjects by itself."""
     fields = record.fields
-    if record.protocol == "offramp":
-        return road_mention(record.connection, _value(fields, "road"))
+    if kind := connection_subject(record.protocol):
+        return _connection_mention(record.connection, kind, _value(fields, kind))
     if isinstance(fields, Mapping) and "header" in fields:
         return stream_mention(_stream_ids(fields))
     segment = _first_text(fields, SEGMENT_FIELDS)
@@ -93,9 +94,15 @@ def mention_of(record: Record) -> Mention:
     return segment_mention(record.connection, segment, _first_text(fields, WRITER_FIELDS))
 
 
-def road_mention(connection: int, road: Any) -> Mention:
-    """The road of a connection is in the target of its handshake."""
-    return Mention((Subject("road", road),) if isinstance(road, str) else (), (connection, ROAD_KEY))
+def connection_subject(protocol: str | None) -> str:
+    """Return `Wire.connection_subject` of the protocol with this name; empty where there is none."""
+    known = None if protocol is None else PROTOCOLS.get(protocol)
+    return "" if known is None else known.connection_subject
+
+
+def _connection_mention(connection: int, kind: str, name: Any) -> Mention:
+    """Return what a whole connection is about; one frame of it has the name, the others have none."""
+    return Mention((Subject(kind, name),) if isinstance(name, str) else (), (connection, CONNECTION_KEY))
 
 
 def stream_mention(ids: Iterable[int]) -> Mention:

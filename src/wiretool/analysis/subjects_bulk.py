@@ -10,13 +10,14 @@ import numpy as np
 
 from wiretool.analysis.streams_bulk import Found, stream_ids
 from wiretool.analysis.subjects import (
-    ROAD_KEY,
+    CONNECTION_KEY,
     SEGMENT_FIELDS,
     WRITER_FIELDS,
     Key,
     Mention,
     Subject,
     Subjects,
+    connection_subject,
     mention_of,
     stream_mention,
 )
@@ -98,8 +99,8 @@ class MentionCodes:
                 return Mentions(self._of_streams(found, len(group.rows)), _NOTHING)
         if not _is_plain(run, group):
             return self.of_each(map(mention_of, records_of(alone(run, group))))
-        if run.protocol == "offramp":
-            return Mentions(_NOTHING, self.key_names.all_of([ROAD_KEY]))
+        if connection_subject(run.protocol):
+            return Mentions(_NOTHING, self.key_names.all_of([CONNECTION_KEY]))
         segments, writers = _segments(group, run.frames.data), _labels(group.columns, WRITER_FIELDS, run.frames.data)
         subjects = self.subjects.all_of((Subject("segment", name),) for name in segments.values)
         key_names = self.key_names.all_of(writers.values)
@@ -125,13 +126,13 @@ class MentionCodes:
 
 
 def _has_header(run: FrameRun, group: Group) -> bool:
-    return group.cls is None and "header" in group.columns and run.protocol != "offramp"
+    return group.cls is None and "header" in group.columns and not connection_subject(run.protocol)
 
 
 def _is_plain(run: FrameRun, group: Group) -> bool:
     """Whether the columns of text say all; a field that is no column, or a header with streams, is asked as such."""
-    if run.protocol == "offramp":
-        return not _has(group, "road")
+    if kind := connection_subject(run.protocol):
+        return not _has(group, kind)
     if group.cls is None:
         return "header" not in group.columns
     return all(name in group.columns or not _has(group, name) for name in (*SEGMENT_FIELDS, *WRITER_FIELDS))

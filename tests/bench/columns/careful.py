@@ -15,10 +15,10 @@ from itertools import count, cycle, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.bench import talk
 from tests.bench.columns import mixed
 from tests.bench.segments import ACK, PSH, End, check_connections, ends_of, handshake, segment, write_pcap
 from tests.bench.talk import Sent
+from tests.helpers.frames import TALKS
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.pravega.appends import event_frame
 from wiretool.protocols.pravega.messages import AppendBlockEnd
@@ -112,7 +112,7 @@ def _pravega_exchanges(rng: random.Random) -> Iterator[mixed.Exchange]:
 
 def _sbp_0_1_exchanges(rng: random.Random) -> Iterator[mixed.Exchange]:
     for _ in repeat(None):
-        said = talk.sbp_0_1(rng)
+        said = TALKS["sbp-0.1"](rng)
         yield from map(list, zip(said, said, strict=True))
 
 

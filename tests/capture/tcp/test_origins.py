@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from wiretool.capture.files.reading import read_packets, read_with_origins
 from wiretool.capture.packets import Packet
 from wiretool.capture.tcp.origins import Origins
@@ -16,10 +17,12 @@ CAPTURES = Path(__file__).parents[3] / "captures"
 PATHS = [CAPTURES / "pravega" / "write.pcap", CAPTURES / "offramp" / "plain.pcap"]
 
 
+@needs_protocol("offramp")
 def test_packets_are_those_of_a_merged_reading() -> None:
     assert list(read_with_origins(PATHS, Origins(2))) == list(read_packets(PATHS))
 
 
+@needs_protocol("offramp")
 def test_damage_comes_after_the_packets_of_all_sources(tmp_path: Path) -> None:
     cut = tmp_path / "cut.pcap"
     cut.write_bytes(PATHS[0].read_bytes()[:3000])
@@ -33,6 +36,7 @@ def test_damage_comes_after_the_packets_of_all_sources(tmp_path: Path) -> None:
     assert len(seen[0]) > len(list(read_packets([PATHS[1]])))
 
 
+@needs_protocol("offramp")
 def test_each_capture_has_the_flows_that_it_has_alone() -> None:
     origins = Origins(2)
     segments = list(origins.noted(read_segments(read_with_origins(PATHS, origins))))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.sbp_frames import schemas
 from tests.helpers.tables import mutated, tables
 from wiretool.batches.rows import values_of
 from wiretool.codec.flatbuffers.columns import gather, read_tables
@@ -20,9 +21,12 @@ from wiretool.errors import DecodeError
 from wiretool.protocols.sbp import tables as latest
 from wiretool.protocols.sbp.records import RecordBatchMeta
 from wiretool.protocols.sbp.schema import LATEST, UNCARRIED
-from wiretool.protocols.sbp_0_1.messages import S1, S2
 
-TABLES: tuple[type[Table], ...] = (*LATEST.tables, *UNCARRIED, *S1.tables, *S2.tables, RecordBatchMeta)
+TABLES: tuple[type[Table], ...] = (
+    *(cls for schema in schemas().values() for cls in schema.tables),
+    *UNCARRIED,
+    RecordBatchMeta,
+)
 
 
 def check(cls: type[Table], buffers: Sequence[bytes], behind: bytes = b"\xff" * 64) -> list[bool]:

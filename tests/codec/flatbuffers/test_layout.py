@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 
 from tests.bench.columns.samples import table_of
+from tests.helpers.sbp_frames import schemas
 from wiretool.codec.flatbuffers.declaration import Table
 from wiretool.codec.flatbuffers.layout import FIT, MISFIT, UNSURE, fits_of
 from wiretool.codec.flatbuffers.reader import read_root
 from wiretool.codec.flatbuffers.writer import encode_root
 from wiretool.errors import DecodeError
-from wiretool.protocols.sbp.schema import LATEST
-from wiretool.protocols.sbp_0_1.messages import S1, S2
 
-CLASSES = {f"{schema.name}.{cls.__name__}": cls for schema in (LATEST, S1, S2) for cls in schema.tables}
+CLASSES = {f"{schema.name}.{cls.__name__}": cls for schema in schemas().values() for cls in schema.tables}
 
 
 def is_exact(cls: type[Table], raw: bytes) -> bool:

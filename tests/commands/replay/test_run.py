@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from tests.helpers.forked import Forked
 from tests.helpers.servers import wiretool
 
@@ -62,12 +63,14 @@ def test_a_signal_while_the_second_server_is_asked_is_no_difference_of_servers(n
     assert "stopped before its end" in out.splitlines()[-1]
 
 
+@needs_protocol("offramp")
 def test_a_signal_in_the_second_run_leaves_a_report_of_what_is_no_noise() -> None:
     code, out, _ = stopped(signal.SIGTERM, PLAIN, "--target", "--learn-noise", "--speed", "max", skip=1)
     assert code == 143
     assert "stopped before its end" in out
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("stream", [0, 1, 2])
 def test_a_standard_stream_may_be_closed(tmp_path: Path, stream: int) -> None:
     report = tmp_path / "report"
@@ -107,6 +110,7 @@ def test_the_second_server_is_missed_before_the_first_is_played_to() -> None:
     assert ended.stderr == f"wiretool: cannot reach {absent}: Connection refused\n"
 
 
+@needs_protocol("offramp")
 def test_a_recording_that_the_disk_does_not_take_costs_nobody_the_report() -> None:
     ended = replay(PLAIN, "--speed", "max", "--record", "/dev/full")
     assert ended.returncode == 74

@@ -11,9 +11,10 @@ from struct import pack
 import zstandard
 from hypothesis import strategies as st
 
-from tests.bench.talk import TALKS, Sent
+from tests.bench.talk import Sent
 from tests.helpers.captures import Endpoint, Talk, ethernet, packets_of, pcap_bytes, pcapng_bytes
-from tests.protocols.offramp.talk import session
+from tests.helpers.examples import parts
+from tests.helpers.frames import TALKS
 from wiretool.capture.packets import Packet
 from wiretool.capture.tcp.segments_of_packets import ACK, RST
 from wiretool.codec.message import Side
@@ -23,7 +24,9 @@ from wiretool.protocols.base.registry import PROTOCOLS
 FOREIGN = "foreign"
 #: A few appends; the frames of such a connection.
 SHORT, SHORT_FRAMES = "pravega-short", 12
-SPOKEN = (*TALKS, "offramp-deflate", SHORT, FOREIGN)
+#: Conversations that protocols have beside the usual one.
+VARIANTS = {name: said for variants in parts("examples", "VARIANTS").values() for name, said in variants.items()}
+SPOKEN = (*TALKS, *VARIANTS, SHORT, FOREIGN)
 #: What may happen to the frames of one connection, and to all packets of a capture.
 TROUBLES = ("lost", "doubled", "swapped", "late", "probed", "other bytes", "reset with text", "a hole")
 HARMS = ("snapped", "fragments", "times", "vlan", "noise")
@@ -78,8 +81,9 @@ def said(protocol: str, frames: int) -> tuple[Sent, ...]:
         )
     if protocol == SHORT:
         return said("pravega", min(frames, SHORT_FRAMES))
-    if protocol == "offramp-deflate":
-        return tuple(Sent(side, data) for side, data in session())
+    if protocol in VARIANTS:
+        variant: tuple[Sent, ...] = VARIANTS[protocol]()
+        return variant
     return tuple(islice(TALKS[protocol](rng), frames))
 
 

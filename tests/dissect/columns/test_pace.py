@@ -13,6 +13,7 @@ from tests.bench.talk import frame
 from tests.dissect.columns.engines import assert_equal, by_columns, by_rows, small_batches, table_packets
 from tests.dissect.columns.made import Spoken, files_of, packets_made
 from tests.helpers.captures import Talk, packets_of, pcap_bytes
+from tests.helpers.examples import needs_protocol
 from wiretool import limits
 from wiretool.batches.batch import Batch
 from wiretool.batches.rows import records_of
@@ -145,6 +146,7 @@ def test_records_that_are_read_one_by_one_right_behind_good_order_make_small_bat
     assert max(counts) <= 500 * BYTES_PER_RECORD / 8
 
 
+@needs_protocol("offramp")
 def test_small_batches_say_the_same_over_several_connections() -> None:
     spoken = [Spoken("offramp-deflate"), Spoken("sbp", each=9), Spoken("pravega", each=12), Spoken("foreign")] * 2
     raw = files_of(packets_made(spoken, frozenset(["noise"]), 3, 300), "pcap", 3)[0]

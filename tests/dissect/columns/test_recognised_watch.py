@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from tests.bench.talk import TALKS
+from tests.helpers.frames import TALKS
 from wiretool.capture.tcp.stream_events import Connection, Data
 from wiretool.dissect.columns.numbering import Numbers
 from wiretool.dissect.columns.pace import Pace

@@ -12,10 +12,12 @@ import pytest
 
 from tests.bench.columns.mixed import sbp_exchanges
 from tests.bench.columns.samples import table_of
-from tests.bench.talk import TALKS
 from tests.dissect.columns.engines import assert_equal, by_columns, by_rows, table_packets
 from tests.dissect.columns.made import Spoken, files_of, packets_made
 from tests.dissect.columns.test_plain_reading import batches_of, raw_of
+from tests.helpers.examples import needs_protocol
+from tests.helpers.frames import TALKS
+from tests.helpers.sbp_frames import schemas
 from wiretool.capture.columns.plain_runs import PlainSegments
 from wiretool.capture.columns.segments import SegmentTable
 from wiretool.capture.tcp.stream_events import Connection, Data
@@ -30,8 +32,6 @@ from wiretool.protocols.base.registry import PROTOCOLS, expected_on
 from wiretool.protocols.sbp.framing import encode_frame
 from wiretool.protocols.sbp.messages import PING, SbpFrame
 from wiretool.protocols.sbp.session import SbpConversation
-from wiretool.protocols.sbp_0_1.messages import S1, S2
-from wiretool.protocols.sbp_0_1.session import BatchConversation
 
 SBP = expected_on(10911)
 Sent = tuple[Side, bytes]
@@ -58,7 +58,7 @@ def some_frames(rng: random.Random) -> list[Sent]:
         return [("client", encode_frame(SbpFrame(opcode=PING, stream_id=rng.randrange(9)), "client"))] * rng.randrange(
             3
         )
-    table = rng.choice([*S1.tables, *S2.tables])
+    table = rng.choice([*schemas()["S1"].tables, *schemas()["S2"].tables])
     try:
         raw = encode_frame(table_of(table, rng), "client")
     except EncodeError:
@@ -139,6 +139,7 @@ def plain_of(talks: Sequence[Sequence[Sent]], rng: random.Random) -> PlainSegmen
     )
 
 
+@needs_protocol("sbp-0.1")
 @pytest.mark.parametrize("seed", range(20))
 def test_says_what_is_said_of_each_alone(seed: int) -> None:
     rng = random.Random(seed)
@@ -160,8 +161,9 @@ def test_says_what_is_said_of_each_alone(seed: int) -> None:
             rows = sorted(plain.rows[np.repeat(plain.connection_of, np.diff(plain.bounds)) == index].tolist())
             assert verdict is not None
             assert (verdict.protocol, verdict.note, count) == (protocol, "", early[index] + rows.index(row) + 1)
-            if isinstance(verdict.trial, BatchConversation):
-                assert isinstance(trial, BatchConversation)
+            if protocol.name == "sbp-0.1":
+                assert isinstance(trial, SbpConversation)
+                assert isinstance(verdict.trial, SbpConversation)
                 assert (trial.is_decided, trial.schema) == (verdict.trial.is_decided, verdict.trial.schema)
         elif index in found.undecided:
             assert (verdict, look_at) == (None, found.undecided[index])
@@ -220,6 +222,7 @@ def _found(verdict: Verdict | None) -> tuple[object, str, str] | None:
     return None if verdict is None else (verdict.protocol, verdict.note, verdict.why)
 
 
+@needs_protocol("sbp-0.1")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_middle_that_is_proved_at_its_front_is_what_weighing_says(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng, proved = random.Random(seed), 0

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from wiretool.fuzz.findings.finding import whole_folder
 from wiretool.fuzz.findings.folder import expected_line, next_number
 from wiretool.fuzz.oracles import Bucket, Oracles
@@ -23,6 +24,7 @@ def test_numbers_continue_after_the_highest(tmp_path: Path) -> None:
         pass
 
 
+@needs_protocol("offramp")
 def test_each_finding_names_the_expected_behaviour_and_its_source() -> None:
     protocol = PROTOCOLS["offramp"]
     line = expected_line(Bucket("undecodable", reply="Pong: bad"), protocol)
@@ -32,6 +34,7 @@ def test_each_finding_names_the_expected_behaviour_and_its_source() -> None:
     assert "acknowledged event" in expected_line(Bucket("lost-event"), protocol)
 
 
+@needs_protocol("offramp")
 def test_bytes_that_are_no_message_have_no_name_in_a_finding() -> None:
     connection = FuzzConnection(PROTOCOLS["offramp"], 1, count(1))
     outcome = Outcome(FuzzSequence((Sending(1, b"x"),), ""))

@@ -1,15 +1,8 @@
-"""Planted defects by protocol, to measure what the fuzzer finds."""
+"""Planted defects by protocol, to measure what the fuzzer finds; they are in `tests/protocols/NAME/planted.py`."""
 
 from collections.abc import Mapping, Sequence
 
-from tests.fuzz.planted import offramp, pravega, pravega_controller, pravega_draft, sbp, sbp_0_1
 from tests.fuzz.planted.defects import Defect
+from tests.helpers.examples import parts
 
-PLANTED: Mapping[str, Sequence[Defect]] = {
-    "pravega": pravega.DEFECTS,
-    "pravega-controller": pravega_controller.DEFECTS,
-    "pravega-draft": pravega_draft.DEFECTS,
-    "sbp": sbp.DEFECTS,
-    "sbp-0.1": sbp_0_1.DEFECTS,
-    "offramp": offramp.DEFECTS,
-}
+PLANTED: Mapping[str, Sequence[Defect]] = parts("planted", "DEFECTS")

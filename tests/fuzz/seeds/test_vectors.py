@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.helpers import session_of
+from tests.helpers.examples import needs_protocol
 from wiretool.errors import InputError
 from wiretool.fuzz.oracles import SILENT
 from wiretool.fuzz.part import fuzz_part_of
@@ -44,6 +45,7 @@ def test_other_bytes_are_left_out() -> None:
     assert made_of("pravega", HELLO_REPLY_CUT, NO_SUCH_SEGMENT, "", "ffffffff" * 4) == []
 
 
+@needs_protocol("offramp")
 def test_a_later_message_comes_after_the_shortest_session_that_leads_to_it() -> None:
     request = json.loads((VECTORS / "offramp.json").read_text())["frames"][0]["hex"]
     (made,) = made_of("offramp", request)
@@ -51,6 +53,7 @@ def test_a_later_message_comes_after_the_shortest_session_that_leads_to_it() -> 
     assert made.sendings[-1].data.hex() == request
 
 
+@needs_protocol("offramp")
 def test_without_a_session_table_only_first_messages_are_seeds() -> None:
     session = session_of("offramp")
     request = json.loads((VECTORS / "offramp.json").read_text())["frames"][0]["hex"]

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from tests.fuzz.helpers import session_of
+from tests.helpers.examples import needs_protocol
 from wiretool.conformance.case import Case, Conformance
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.results import CaseResult, Event
@@ -63,6 +64,7 @@ def test_a_mute_target_is_noted_at_once_and_ends_soon() -> None:
     assert spent_s - 1.0 < float(named[1]) <= spent_s + 0.1
 
 
+@needs_protocol("offramp")
 def test_only_protocols_whose_greeting_is_answered_are_tried() -> None:
     tried: list[str] = []
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.examples import needs_protocol
 from tests.load.recordings import Known, record, record_all, record_consumers
 from wiretool import limits
 from wiretool.batches.rows import batch_of
@@ -59,6 +60,7 @@ def seen_of(protocol: str = "pravega", **changes: Any) -> Recorded:
 # -- known loads -------------------------------------------------------------------------------------------------------
 
 
+@needs_protocol("sbp-0.1")
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     known=st.builds(
@@ -101,6 +103,7 @@ def test_the_rate_of_a_burst_is_told_as_that(tmp_path: Path) -> None:
     assert found.remarks == ["the rate is that of 0.005 ms, maybe of a burst: --rate gives another"]
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("by_rows", [False, True])
 def test_consumers_are_fitted_by_what_they_ask_for(by_rows: bool, tmp_path: Path) -> None:
     path = record_consumers(tmp_path / "x.pcap", consumers=3, messages=40, credit=10, pipeline=2)
@@ -229,6 +232,7 @@ def test_of_several_protocols_one_is_picked(tmp_path: Path) -> None:
     assert fit(recorded(path), Load(protocol="sbp")).load.appenders == 2
 
 
+@needs_protocol("offramp")
 def test_a_recording_in_which_nothing_is_appended() -> None:
     with pytest.raises(CaptureError, match=r"x.pcap: no appends of a supported protocol \(pravega, "):
         fit(Recorded())

@@ -3,6 +3,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from wiretool.errors import UsageError
 from wiretool.load.planning.plan import Plan
 from wiretool.load.planning.validate import Load, check_workers, plan_from
@@ -90,6 +91,7 @@ def test_conditional_appends_have_a_segment_for_each_writer() -> None:
     assert plan(is_conditional=True).segments == 64
 
 
+@needs_protocol("offramp")
 def test_what_is_not_said_hangs_on_the_protocol() -> None:
     written = plan(appenders=None, batch=None, fetchers=2)
     assert (written.appenders, written.fetchers, written.users, written.batch) == (64, 2, 66, 1)

@@ -9,6 +9,7 @@ from io import BytesIO
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from tests.net.echo import EchoMock
 from wiretool.dissect.dissector import read
 from wiretool.errors import PeerError
@@ -160,6 +161,7 @@ def test_a_server_that_is_not_there_is_told() -> None:
     assert caller.lost_why == [found.why_unreached]
 
 
+@needs_protocol("offramp")
 def test_addresses_and_mocks_stand_beside_each_other() -> None:
     with socket.create_server((LOOPBACK, 0)) as server:
         caller = Saying(("offramp", ""), ("pravega", ""), stop=0, data=b"\x03ab")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.bench.talk import Sent, sbp_frame
+from tests.helpers.examples import needs_protocol
 from tests.helpers.frames import talk
 from tests.protocols.pravega_controller import talk as controller
 from tests.protocols.pravega_draft.talk import SETUP as DRAFT_SETUP
@@ -70,6 +71,7 @@ def test_a_hole_in_the_first_frames_does_not_matter() -> None:
     assert name_of(verdict(talk("pravega")[:2], 12345, chunks=chunks)) == "pravega"
 
 
+@needs_protocol("sbp-0.1")
 def test_where_both_fit_the_newer_is_taken_and_it_is_said() -> None:
     """A client without a name for itself says the same in both."""
     beat = {"client_id": "c", "client_role": 3}
@@ -113,6 +115,7 @@ def health_check(calls: int = 1) -> list[Sent]:
     return [Sent(*each) for each in [*controller.opening(), *asked]]
 
 
+@needs_protocol("offramp")
 def test_calls_of_another_service_are_the_controllers_by_its_port_only_and_it_is_said() -> None:
     found = verdict(health_check(), 9090)
     assert name_of(found) == "pravega-controller"
@@ -125,6 +128,7 @@ def test_calls_of_another_service_are_the_controllers_by_its_port_only_and_it_is
         assert (found.protocol, found.why) == (None, f"HTTP/2 without a call of Pravega's controller{where}")
 
 
+@needs_protocol("offramp")
 def test_http2_on_the_port_of_offramp_is_a_stranger_or_the_controller() -> None:
     """Its preface looks like a request of HTTP/1, which Offramp begins with."""
     settings = b"\0\0\0\x04\0\0\0\0\0"
@@ -136,6 +140,7 @@ def test_http2_on_the_port_of_offramp_is_a_stranger_or_the_controller() -> None:
     assert name_of(verdict(talk("pravega-controller"), 8080)) == "pravega-controller"
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("side", ["client", "server"])
 def test_http2_from_its_middle_is_not_offramp(side: Side) -> None:
     peer = controller.Peer(side)
@@ -216,6 +221,7 @@ def test_other_http_on_the_port_of_offramp_is_no_offramp(target: bytes, header: 
     assert (found.protocol, found.why) == (None, "HTTP of another service")
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize(
     ("target", "header"),
     [
@@ -254,11 +260,13 @@ def test_a_response_alone_is_of_offramp_only_where_it_upgrades_to_a_websocket(an
     assert (found.protocol, found.why) == (None, "HTTP of another service")
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("answer", [UPGRADED, UPGRADED.lower().replace(b"http", b"HTTP"), RESPONSE + UPGRADED])
 def test_an_upgrade_without_its_request_is_offramp(answer: bytes) -> None:
     assert name_of(verdict([Sent("server", answer)], 8080)) == "offramp"
 
 
+@needs_protocol("offramp")
 def test_a_refusal_is_offramps_where_the_request_is() -> None:
     target = b"/offramp/v2/roads/none/streams/s/messages"
     asked, refused = Sent("client", REQUEST % (target, b"Upgrade: websocket\r\n")), Sent("server", REFUSED)

@@ -63,7 +63,7 @@ def test_only_what_is_spoken_is_loaded() -> None:
         "expected_on(8080); server_ports(); print(*sys.modules)"
     )
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert "wiretool.protocols.offramp" in loaded
+    assert "wiretool.protocols.pravega" in loaded
     assert not [name for name in loaded if name.endswith((".wire", ".messages")) or name == "numpy"]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from tests.replay.stage import START_NS, Stage
 from wiretool.analysis.dialogues import Dialogue, Recording
 from wiretool.capture.files.reading import read_packets
@@ -174,6 +175,7 @@ def test_late_ends_are_no_findings_after_those_that_never_came(swallowed: int, i
     assert [remark.startswith(f"{SHORTENED} (from step ") for remark in player.remarks] == [True] * is_short
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize(("ends", "verdict"), [(0, Verdict.MISSING), (TIMEOUTS_MAX, Verdict.UNKNOWN)])
 def test_messages_are_missing_only_if_they_were_waited_for(ends: int, verdict: Verdict) -> None:
     """The server is not prepared, and has none of them."""

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.helpers.examples import needs_protocol
 from wiretool.capture.files.reading import read_packets
 from wiretool.replay.adapters import manners
 from wiretool.replay.playing.player import Player
@@ -13,6 +14,7 @@ from wiretool.replay.script import script_of
 PLAIN = Path(__file__).parents[3] / "captures" / "offramp" / "plain.pcap"
 
 
+@needs_protocol("offramp")
 def test_progress_is_reported_while_nothing_comes() -> None:
     """The server accepts and stays silent: the caller is woken for each report."""
     known = manners()

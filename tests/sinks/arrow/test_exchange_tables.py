@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from tests.dissect.columns.engines import table_packets
+from tests.helpers.examples import needs_protocol
 from tests.helpers.records import START_NS, a_record, an_other
 from wiretool.batches.rows import batch_of
 from wiretool.dissect.columns.read import read_batches
@@ -76,6 +77,7 @@ def test_what_was_not_answered_comes_at_the_end_of_its_connection() -> None:
     assert made.table(batch_of([an_other()])) is None
 
 
+@needs_protocol("offramp")
 def test_text_that_has_no_utf8_is_escaped() -> None:
     made = ExchangeTables()
     names = {"protocol": "offramp", "message": "HandshakeRequest"}

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.examples import needs_protocol
 from tests.helpers.records import a_gap, a_problem, a_record
 from wiretool.batches.batch import Batch
 from wiretool.batches.rows import batch_of, records_of
@@ -163,6 +164,7 @@ def test_readers_find_only_types_that_everybody_has() -> None:
                 assert not pa.types.is_struct(kind) or kind.num_fields
 
 
+@needs_protocol("offramp")
 def test_columns_are_known_before_the_first_message() -> None:
     names = shape_of("pravega", "AppendBlockEnd").schema.names
     assert names[:4] == ["n", "time_ns", "connection", "side"]
@@ -183,6 +185,7 @@ def test_a_request_and_its_reply_share_a_table() -> None:
     assert {header.field(index).name for index in range(header.num_fields)} >= {"table", "timeout_ms", "entries"}
 
 
+@needs_protocol("offramp")
 def test_what_nothing_declares_is_all_rest() -> None:
     assert shape_of("offramp", "Fragment").schema.names == ["n", "time_ns", "connection", "side", "rest"]
     assert shape_of("nobody", "Anything").schema.names[-1] == "rest"
@@ -205,6 +208,7 @@ def test_a_value_that_does_not_fit_its_column_is_kept_beside_it() -> None:
     assert (row["high_version"], row["rest"]) == (None, None)
 
 
+@needs_protocol("offramp")
 def test_half_a_surrogate_pair_is_kept_beside_its_column() -> None:
     row = one(a_record(protocol="offramp", message="ERROR", fields={"type": "ERROR", "reason": "\ud800"}))
     assert row["reason"] is None
@@ -282,6 +286,7 @@ def test_record_batches_are_events() -> None:
     assert rows[0]["crc32"] == zlib.crc32(b"Hello World 00000000!")
 
 
+@needs_protocol("sbp-0.1")
 def test_records_in_batches_of_the_older_schemas_are_numbered() -> None:
     batches = [
         {"base_offset": 7, "records": [{"offset_delta": 0, "body": "a"}, {"offset_delta": 1, "body": {"hex": "ff"}}]}
@@ -350,6 +355,7 @@ def test_many_records_are_made_into_tables_in_parts(tmp_path: Path, monkeypatch:
         assert pq.read_table(tmp_path / "parts" / name).equals(pq.read_table(tmp_path / "whole" / name)), name
 
 
+@needs_protocol("offramp")
 def test_the_ledger_lies_beside_the_tables(tmp_path: Path) -> None:
     ledger = Ledger()
     sink = TablesSink(Folder(tmp_path / "out"), "parquet", ledger)

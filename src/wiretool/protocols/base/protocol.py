@@ -39,6 +39,8 @@ class Wire:
     encoder: type[ConnectionEncoder] = ConnectionEncoder
     #: Names of frames that no declaration has.
     undeclared: tuple[str, ...] = ("Unknown",)
+    #: The field that names what a whole connection is about, such as the road of a consumer; it names the kind too.
+    connection_subject: str = ""
 
 
 @cache
@@ -142,6 +144,10 @@ class Protocol:
     @property
     def encoder(self) -> type[ConnectionEncoder]:
         return self._wire.encoder
+
+    @property
+    def connection_subject(self) -> str:
+        return self._wire.connection_subject
 
     @property
     def message_names(self) -> frozenset[str]:

@@ -34,4 +34,5 @@ WIRE = Wire(
     first_messages=frozenset(("HandshakeRequest", "HandshakeResponse")),
     encoder=OfframpEncoder,
     undeclared=("Unknown", "Fragment", "Empty"),
+    connection_subject="road",
 )

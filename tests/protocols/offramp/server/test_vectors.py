@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from wsproto import events as ws
 
-from tests.helpers.offramp_vectors import HEADERS, ROADS, USERS, frame_of
 from tests.protocols.offramp.server.network import Client, Network, opened
+from tests.protocols.offramp.vectors import HEADERS, ROADS, USERS, frame_of
 from wiretool.protocols.offramp import framing, http
 from wiretool.protocols.offramp.encoding import encode
 from wiretool.protocols.offramp.handshake import read_handshake, request

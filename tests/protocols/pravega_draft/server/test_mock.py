@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.bench import talk as bench
+from tests.helpers.frames import TALKS
 from tests.helpers.vectors import Vector, vectors_below
 from tests.protocols.pravega_draft.server.talk import NOW, Client, block, connected, messages_in, read, set_up, stored
 from tests.protocols.pravega_draft.talk import HELLO, SETUP, ack_level
@@ -73,7 +73,7 @@ def test_a_conversation_of_a_thousand_frames() -> None:
     client = connected()
     awaited: list[bytes] = []
     answered: list[bytes] = []
-    for sent in bench.pravega_draft(Random(7)):
+    for sent in TALKS["pravega-draft"](Random(7)):
         if sent.side == "server":
             awaited.append(sent.data)
         else:
@@ -83,7 +83,7 @@ def test_a_conversation_of_a_thousand_frames() -> None:
 
 
 def test_the_same_bytes_in_any_pieces_store_the_same() -> None:
-    data = b"".join(sent.data for sent in bench.pravega_draft(Random(8)) if sent.side == "client")
+    data = b"".join(sent.data for sent in TALKS["pravega-draft"](Random(8)) if sent.side == "client")
     whole = connected()
     whole.send_bytes(data)
     for size in (1, 7, 1_000):

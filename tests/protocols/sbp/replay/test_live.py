@@ -8,7 +8,7 @@ import pytest
 
 from tests.protocols.sbp.replay.test_replay import batch_of, capture, mock_of, on_another, prepared_on, told_by
 from tests.replay.mutants import Spot, mutated
-from tests.replay.stage import Stage, counts, replay
+from tests.replay.stage import counts, replay
 from wiretool.codec.flatbuffers.declaration import Table
 from wiretool.protocols.sbp import tables
 from wiretool.protocols.sbp.framing import encode_frame, read_frame
@@ -16,14 +16,9 @@ from wiretool.protocols.sbp.messages import RESPONSE_END, SbpFrame
 from wiretool.protocols.sbp.replay.known_differences import EXPLANATIONS
 from wiretool.protocols.sbp.schema import LATEST
 from wiretool.protocols.sbp.tables import FetchResponse, ObjectMetadata, Status
-from wiretool.protocols.sbp_0_1 import tables_s2
-from wiretool.protocols.sbp_0_1.server.mock import Sbp01Mock
 from wiretool.replay.adapter import Verdict
-from wiretool.replay.adapters import manners
 from wiretool.replay.judging.explanation import Explanation
-from wiretool.replay.playing.player import Player
-from wiretool.replay.script import script_of
-from wiretool.server.mock import Action, Mock, Outbox
+from wiretool.server.mock import Outbox
 from wiretool.server.options import MockOptions
 from wiretool.server.part import mock_for
 
@@ -196,33 +191,3 @@ def test_objects_that_the_recorded_server_had_made_are_unknown() -> None:
     mutant = mutated(recording, Spot("sbp", "FETCH", ("header", "fields", "throttle_time_ms")), 0)
     assert mutant.is_done
     assert mutant.findings
-
-
-@pytest.mark.parametrize("is_other", [False, True])
-def test_an_end_that_comes_of_appends_which_nobody_recorded_is_explained(is_other: bool) -> None:
-    """An end that the live server tells otherwise than from nothing is found."""
-    made = SbpFrame(opcode=0x3001, stream_id=1, header=tables_s2.CreateStreamsRequest(streams=(tables_s2.Stream(),)))
-    seal = tables_s2.SealRangesRequest(ranges=(tables_s2.RangeId(stream_id=0, range_index=0),))
-
-    class Elsewhere(Sbp01Mock):
-        """Data nodes to which others append as soon as there is a stream."""
-
-        count = 90
-
-        def received(self, connection: int, data: bytes, now_ns: int) -> list[Action]:
-            done = super().received(connection, data, now_ns)
-            for ranges in [list(self.store.list_ranges(None, number)) for number in self.store.streams]:
-                if ranges[0].end < 0 and not ranges[0].next:
-                    self.store.append(ranges[0], b"x", self.count)
-            return done
-
-    recording = told_by(Elsewhere(schema="S2"), [made, SbpFrame(opcode=0x2002, stream_id=2, header=seal)], 12378)
-    live: Mock = Elsewhere(schema="S2") if is_other else Sbp01Mock(schema="S2")
-    if isinstance(live, Elsewhere):
-        live.count = 7
-    known = manners()
-    player = Player(script_of(recording, known), known, prepare=recording)
-    Stage(player, {"sbp-0.1": live}).play()
-    outcomes = player.outcomes()
-    assert any(each.verdict.is_finding for each in outcomes) is is_other
-    assert is_other or any(each.verdict is Verdict.EXPLAINED for each in outcomes)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.sbp_frames import schemas
 from tests.helpers.tables import tables
 from tests.protocols.sbp.server.talk import Client, ping
 from wiretool.codec.flatbuffers.declaration import Table
@@ -11,16 +12,16 @@ from wiretool.protocols.sbp.framing import encode_frame
 from wiretool.protocols.sbp.messages import SbpFrame, Schema
 from wiretool.protocols.sbp.schema import LATEST
 from wiretool.protocols.sbp.server.mock import SbpMock
-from wiretool.protocols.sbp_0_1.messages import S1, S2
-from wiretool.protocols.sbp_0_1.server.mock import Sbp01Mock
 from wiretool.server.mock import Mock
 
-SCHEMAS = {"L": LATEST, "S1": S1, "S2": S2}
+SCHEMAS = schemas()
 
 
 def mock_of(schema: Schema, two_doors: bool, like_real: bool) -> Mock:
     if schema is LATEST:
         return SbpMock(has_two_doors=two_doors, like_real=like_real)
+    from wiretool.protocols.sbp_0_1.server.mock import Sbp01Mock
+
     return Sbp01Mock(has_two_doors=two_doors, like_real=like_real, schema=schema.name)
 
 

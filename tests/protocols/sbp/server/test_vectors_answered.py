@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.sbp_frames import schemas
 from tests.protocols.sbp.server.talk import SECOND, Client, code_of
-from wiretool.protocols.sbp.messages import GOAWAY, Schema
+from tests.protocols.sbp.vectors import protocol_of
+from wiretool.protocols.base.registry import PROTOCOLS
+from wiretool.protocols.sbp.messages import GOAWAY
 from wiretool.protocols.sbp.schema import LATEST
-from wiretool.protocols.sbp.server.mock import SbpMock
-from wiretool.protocols.sbp_0_1.messages import S1
-from wiretool.protocols.sbp_0_1.server.mock import Sbp01Mock
 from wiretool.server.mock import Mock
+from wiretool.server.options import MockOptions
+from wiretool.server.part import mock_for
 
 VECTORS = Path(__file__).parents[3] / "vectors" / "sbp.json"
 #: No frame can be made of these: the connection is given up.
@@ -23,9 +25,10 @@ GIVEN_UP = {
 
 def broken() -> list[dict[str, Any]]:
     """The vectors of whole or broken frames that a client may send."""
+    found = [record for record in json.loads(VECTORS.read_text()) if protocol_of(record) in PROTOCOLS]
     return [
         record
-        for record in json.loads(VECTORS.read_text())
+        for record in found
         if "error" in record and "kind" not in record and not record.get("frame", {}).get("is_response")
     ]
 
@@ -33,8 +36,8 @@ def broken() -> list[dict[str, Any]]:
 @pytest.mark.parametrize("record", broken(), ids=lambda record: str(record["name"]))
 def test_what_is_broken_is_answered_as_decided(record: dict[str, Any]) -> None:
     is_latest = record["version"] == "sbp-latest"
-    mock: Mock = SbpMock() if is_latest else Sbp01Mock()
-    schema: Schema = LATEST if is_latest else S1
+    mock: Mock = mock_for(protocol_of(record), MockOptions())
+    schema = LATEST if is_latest else schemas()["S1"]
     client = Client(mock, schema=schema)
     answers = client.send(bytes.fromhex(record["hex"]))
     error = record["error"]

@@ -217,3 +217,18 @@ def encoded(work: Mapping[str, Any]) -> bytes:
             fields = {**common, **fields, "event": {"data": fields["event"]}}
         out += encoder.send(pravega.PROTOCOL.from_json(operation["send"], "client", fields))
     return out
+
+
+def protocol_of(record: Mapping[str, Any]) -> str:
+    """Return the name of the protocol of a vector."""
+    name: str = record["version"]
+    return name
+
+
+def sent_bytes(group: str, record: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    """Return what the client sends, and what the server does."""
+    data = bytes.fromhex(record["hex"])
+    return data, data
+
+
+CHECKS = {"": check_vector}

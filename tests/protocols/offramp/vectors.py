@@ -313,3 +313,21 @@ def check_server_side(expected: Sequence[Record]) -> None:
             (reading,) = readings(connection, "server", PROTOCOL.encode(event, "server"))
             assert reading.fields == event
             assert not reading.defects
+
+
+def protocol_of(record: Record) -> str:
+    """Return the name of the protocol of a vector."""
+    return "offramp"
+
+
+def sent_bytes(group: str, record: Record) -> tuple[bytes, bytes]:
+    """Return what the client sends, and what the server does."""
+    if group == "json":
+        text = record["text"].encode()
+        return framing.frame_bytes(framing.FIN | 1, text, MASK), framing.frame_bytes(framing.FIN | 1, text, None)
+    data = frame_of(record) if group == "frames" else b"\x81\x00"
+    return data, data
+
+
+MASK = b"\x01\x02\x03\x04"
+CHECKS = {"json": check_json, "frames": check_frame, "handshakes": check_handshake, "dialogues": check_dialogue}

@@ -16,16 +16,15 @@ from wiretool.codec.flatbuffers.reader import annotate_root, read_root
 from wiretool.codec.flatbuffers.writer import encode_root
 from wiretool.codec.message import Side
 from wiretool.errors import DecodeError
-from wiretool.protocols import sbp, sbp_0_1
 from wiretool.protocols.base.conversation import Conversation, Reading
 from wiretool.protocols.base.protocol import Protocol
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.protocols.sbp import records
 from wiretool.protocols.sbp.framing import encode_frame, read_frame
-from wiretool.protocols.sbp.messages import Schema
+from wiretool.protocols.sbp.messages import APPEND, SbpFrame, Schema
 from wiretool.protocols.sbp.schema import LATEST, UNCARRIED
 from wiretool.protocols.sbp.session import Role, SbpConversation
 from wiretool.protocols.sbp.tables import status_detail
-from wiretool.protocols.sbp_0_1.messages import S1
 
 Vector = Mapping[str, Any]
 
@@ -54,15 +53,25 @@ def _repeated(record: Vector) -> bytes:
     return unit * max(numbers) + bytes.fromhex(record.get("then_hex", ""))
 
 
-def protocol_of(record: Vector) -> tuple[Protocol, Schema]:
+def protocol_of(record: Vector) -> str:
+    """Return the name of the protocol of a vector."""
+    return "sbp" if record["version"] == "sbp-latest" else "sbp-0.1"
+
+
+def schema_of(record: Vector) -> tuple[Protocol, Schema]:
     """The protocol that the vector is of, and its schema."""
-    return (sbp.PROTOCOL, LATEST) if record["version"] == "sbp-latest" else (sbp_0_1.PROTOCOL, S1)
+    name = protocol_of(record)
+    if name == "sbp":
+        return PROTOCOLS[name], LATEST
+    from wiretool.protocols.sbp_0_1.messages import S1
+
+    return PROTOCOLS[name], S1
 
 
 def _conversation(record: Vector) -> Conversation:
     # What the server refuses hangs on which server it is; the vector says so in words.
     role: Role = "placement driver" if record.get("error") == "bad_request" else ""
-    return SbpConversation(True, LATEST, role=role) if role else protocol_of(record)[0].open(True)
+    return SbpConversation(True, LATEST, role=role) if role else schema_of(record)[0].open(True)
 
 
 def side_of(data: bytes) -> Side:
@@ -129,7 +138,7 @@ def _check_equal(expect: Mapping[str, Any], found: Any) -> None:
 
 
 def _check_way_back(record: Vector, data: bytes, reading: Reading, side: Side) -> None:
-    protocol, schema = protocol_of(record)
+    protocol, schema = schema_of(record)
     frame = read_frame(schema, data, 0, len(data)).frame
     raw = data[16 : 16 + int.from_bytes(data[13:16], "big")]
     envelope = encode_frame(msgspec.structs.replace(frame, header=raw or None), side)
@@ -210,3 +219,17 @@ def _check_entries(expect: Mapping[str, Any], data: bytes) -> None:
     }
     for key, value in derived.items():
         assert expect.get(key, value) == value
+
+
+def sent_bytes(group: str, record: Vector) -> tuple[bytes, bytes]:
+    """Return what the client sends, and what the server does."""
+    data = bytes.fromhex(record["hex"])
+    match record.get("kind"):
+        case "header_only":
+            data = encode_frame(SbpFrame(opcode=APPEND, flags=0, stream_id=1, header=data), "client")
+        case "payload_only":
+            data = encode_frame(SbpFrame(opcode=APPEND, flags=0, stream_id=1, payload=data), "client")
+    return data, data
+
+
+CHECKS = {"": check_vector}
