@@ -72,6 +72,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "Sche
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the quick tests; put those with a Spark session first, so that one worker has them all."""
+    skip_absent_protocols(items)
     for item in quick_tests(items):
         item.add_marker("quick")
     items.sort(key=lambda item: item.get_closest_marker("spark") is None)
@@ -83,7 +84,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def skip_absent_protocols(items: list[pytest.Item]) -> None:
     """Skip the cases of protocols that are not registered."""
     from tests.helpers.examples import ABSENT, needs_protocol, protocols_in
 
