@@ -167,3 +167,13 @@ def test_tables_conformance_and_the_rest_need_nothing_more(server: int, tmp_path
     refused = wiretool("conform", "resp")
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert "it has no conformance cases; expected one of " in refused.stderr
+
+
+def test_bench_sends_one_command_again_and_again(server: int) -> None:
+    command = json.dumps({"message": "Command", "fields": {"name": "INCR", "arguments": ["count"]}})
+    target = "--target", f"127.0.0.1:{server}"
+    ended = wiretool("bench", "--protocol", "resp", *target, "--message", command, "--duration", "1s")
+    # Its verdict depends on how busy the machine is.
+    assert ended.returncode in (0, 1), ended.stderr
+    with redis.Redis(port=server) as client:
+        assert int(client.get("count")) > 100
