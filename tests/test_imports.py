@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from tests.helpers.examples import EXAMPLES
+
 SOURCE = Path(__file__).parent.parent / "src"
 
 #: What a protocol adds to an engine, by the name of the module or folder in `protocols/NAME/`: the parts of the house
@@ -19,6 +21,15 @@ PARTS: dict[str, set[str]] = {
     "fuzz": {"fuzz"},
 }
 
+#: Modules outside `protocols/NAME/` that have the name of a protocol as a text, and why.
+NAMING = {
+    "wiretool.commands.bench": "help shows the default of --protocol without looking for protocols",
+    "wiretool.commands.replay.options": "the option --controller is of that protocol",
+    "wiretool.commands.tap": "the options of the controller are of that protocol",
+    "wiretool.commands.tap.run": "the options of the controller are of that protocol",
+    "wiretool.net.serving.tap": "the door of the store is told by the controller",
+    "wiretool.net.tls": "gRPC needs ALPN",
+}
 #: A part of a protocol, whichever engine it is for.
 PART = "protocols/*/*"
 
@@ -164,6 +175,18 @@ def test_engines_know_no_protocol() -> None:
         if not protocol_of(module_of(path)) and any(map(protocol_of, filter(is_ours, imported(path))))
     }
     assert knowing == set()
+
+
+def texts_in(path: Path) -> set[str]:
+    """Return the texts in the code of a module."""
+    nodes = ast.walk(ast.parse(path.read_text()))
+    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def test_engines_name_no_protocol() -> None:
+    """The short list has nothing that is over; help texts name protocols within a sentence, and so do not count."""
+    naming = {module for path in modules() if not protocol_of(module := module_of(path)) and texts_in(path) & EXAMPLES}
+    assert naming == set(NAMING)
 
 
 def test_a_part_imports_its_engine_alone() -> None:

@@ -22,10 +22,11 @@ _COMPARABLE = parts("examples", "comparable")
 _BEGINNINGS = parts("examples", "beginning")
 
 
-def comparable(protocol: str, message: Message) -> Message:
+def comparable(message: Message) -> Message:
     """The message as reading gives it back: what the writer fills in is left out."""
-    known: Message = _COMPARABLE[protocol](message) if protocol in _COMPARABLE else message
-    return known
+    for without_filled_in in _COMPARABLE.values():
+        message = without_filled_in(message)
+    return message
 
 
 def before(protocol: str, message: Message) -> list[Sent]:

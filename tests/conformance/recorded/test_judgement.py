@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tests.helpers.examples import ABSENT
+from tests.helpers.examples import ABSENT, needs_protocol
 from wiretool.analysis.dialogues import Dialogue, Ended, Event, Recording, Told
 from wiretool.conformance.case import (
     MUST,
@@ -48,6 +48,7 @@ def verdicts(cases: tuple[Case, ...], *items: Item, **options: Any) -> dict[str,
     return {result.case.id: result.verdict for result in judge_recording(part, [connection], cases)}
 
 
+@needs_protocol("offramp")
 def test_a_reply_after_another_message_of_the_client_is_no_failure() -> None:
     waited = (client(1, "REQUEST", count=0), server(2, "REBALANCE", assignment=[0]))
     assert verdicts((SILENT,), *waited) == {"offramp/x/2": Verdict.FAIL}
@@ -55,6 +56,7 @@ def test_a_reply_after_another_message_of_the_client_is_no_failure() -> None:
     assert verdicts((SILENT,), *went_on) == {"offramp/x/2": Verdict.NOT_EXERCISED}
 
 
+@needs_protocol("offramp")
 def test_automatic_replies_of_a_client_are_not_steps_of_a_case() -> None:
     def pong(incoming: Incoming) -> list[tuple[str, Mapping[str, Any]]]:
         return [("Pong", {"payload": incoming.fields["payload"]})] if incoming.name == "Ping" else []
@@ -72,6 +74,7 @@ def test_automatic_replies_of_a_client_are_not_steps_of_a_case() -> None:
     assert verdicts((PING,), *other, auto_reply=auto) == {"offramp/x/3": Verdict.NOT_EXERCISED}
 
 
+@needs_protocol("offramp")
 def test_a_silent_server_is_known_only_where_its_packets_were_captured() -> None:
     closes = case("offramp/x/4", MUST, "D.", "§1", send("REQUEST", count=0), expect_close())
     part = Conformance("offramp", "offramp", cases=(closes,))
@@ -81,6 +84,7 @@ def test_a_silent_server_is_known_only_where_its_packets_were_captured() -> None
     assert judge_recording(part, [other, silent], (closes,))[0].verdict is Verdict.FAIL
 
 
+@needs_protocol("offramp")
 def test_silence_is_known_only_after_some_time() -> None:
     closes = case("offramp/x/4", MUST, "D.", "§1", send("REQUEST", count=0), expect_close())
 
@@ -122,6 +126,7 @@ def test_a_failure_counts_against_the_case_that_was_followed_furthest() -> None:
     assert attributed(both) == both
 
 
+@needs_protocol("offramp")
 def test_messages_of_other_connections_do_not_count_for_a_failure() -> None:
     narrow = case("offramp/x/4", MUST, "A.", "§1", send("REQUEST", count=3), send("CANCEL"), expect("ERROR"))
     others = (send("CANCEL", on="b"), send("CANCEL", on="b"))

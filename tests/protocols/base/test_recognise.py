@@ -50,6 +50,7 @@ def test_a_conversation_is_known_by_its_content_on_any_port(name: str) -> None:
     assert name_of(verdict(talk(name), 4_242)) == name
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("name", ["pravega", "pravega-controller", "sbp", "offramp"])
 def test_a_conversation_is_known_on_the_port_of_another(name: str) -> None:
     port = 10911 if name != "sbp" else 8080
@@ -172,6 +173,7 @@ def test_a_health_check_before_the_calls_does_not_matter() -> None:
     assert name_of(found) == "pravega-controller"
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("port", [12345, 12346, 10911, 12378, 8080])
 def test_what_is_unmistakable_is_a_stranger_on_our_ports_too(port: int) -> None:
     found = verdict([], port, final=False, chunks=[Chunk("client", STRANGERS[0][0])])
@@ -213,6 +215,7 @@ REQUEST = b"GET %s HTTP/1.1\r\nHost: api\r\n%s\r\n"
 RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize(("target", "header"), [(b"/health", b""), (b"/api/v2/roads", b"Accept: */*\r\n")])
 @pytest.mark.parametrize("final", [False, True])
 def test_other_http_on_the_port_of_offramp_is_no_offramp(target: bytes, header: bytes, final: bool) -> None:

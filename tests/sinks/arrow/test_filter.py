@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.examples import ABSENT
+from tests.helpers.examples import ABSENT, needs_protocol
 from tests.helpers.records import START_NS, a_gap, a_problem, a_record
 from wiretool.batches.batch import Batch, Ends, FrameRun
 from wiretool.batches.rows import records_of
@@ -305,6 +305,7 @@ def real_expressions(draw: st.DrawFn) -> str:
     return leaf + joined + draw(real_expressions()) if joined else leaf
 
 
+@needs_protocol("offramp")
 @given(real_expressions().filter(lambda expression: is_sound(expression, ALL)), st.integers(0, 4))
 def test_any_expression_on_real_captures(expression: str, which: int) -> None:
     check(expression, ALL, real_batches()[which])

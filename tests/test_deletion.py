@@ -1,0 +1,108 @@
+"""A protocol can be deleted: a copy of the project without it imports, collects its tests, and passes them.
+
+A test of the copy that takes the deleted protocol as its example is skipped, and says so: `needs_protocol`.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.examples import ABSENT, folder_name
+from wiretool.protocols.base.registry import PROTOCOLS
+
+ROOT = Path(__file__).parents[1]
+COPIED = ("src", "tests", "captures", "docs", "pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+DELETED = ("sbp-0.1", "offramp")
+#: Modules that have libraries of their own, or read the command line.
+NOT_IMPORTED = r"wiretool\.(__main__|load|pipeline\.spark|commands\.bench)|pyspark_wiretool"
+#: Tests of each engine that take little time.
+SELECTED = (
+    "protocols/base",
+    "test_api.py",
+    "test_every_protocol.py",
+    "test_vectors.py",
+    "analysis/test_subjects.py",
+    "conformance/recorded/test_judgement.py",
+    "consistency/test_registry.py",
+    "dissect/columns/test_recognition.py",
+    "dissect/columns/test_plain_reading.py",
+    "faults/test_interceptor.py",
+    "faults/test_rules.py",
+    "fuzz/test_pairs.py",
+    "replay/test_diff_likeness.py",
+    "server/test_inbox_memory.py",
+)
+PASSED_MIN = 600
+
+
+def test_no_example_is_absent() -> None:
+    """In the whole project nothing is skipped for the absence of a protocol."""
+    assert not ABSENT
+
+
+@pytest.fixture(scope="module", params=DELETED)
+def copy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the project without a protocol."""
+    name: str = request.param
+    root = tmp_path_factory.mktemp(f"without-{name}")
+    listed = subprocess.run(["git", "ls-files", "-z", *COPIED], cwd=ROOT, capture_output=True, text=True, check=True)
+    for path in filter(None, listed.stdout.split("\0")):
+        if (ROOT / path).exists():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / path, root / path)
+    delete(root, name)
+    return root
+
+
+def delete(root: Path, name: str) -> None:
+    """Delete all that is of a protocol, its entry point included."""
+    for folder in ("src/wiretool/protocols", "tests/protocols"):
+        shutil.rmtree(root / folder / folder_name(name))
+    shutil.rmtree(root / "captures" / name)
+    for path in [*root.glob(f"tests/vectors/{name}.json"), *root.glob(f"tests/golden/{name}.*")]:
+        path.unlink()
+    project = root / "pyproject.toml"
+    text, count = re.subn(rf'(?m)^"?{re.escape(name)}"? = "wiretool\.protocols\..*\n', "", project.read_text())
+    assert count == 1
+    project.write_text(text)
+    installed = root / "src" / "wiretool-0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: wiretool\nVersion: 0\n")
+    entries = tomllib.loads(text)["project"]["entry-points"]["wiretool.protocols"]
+    lines = ["[wiretool.protocols]", *(f"{entry} = {place}" for entry, place in entries.items())]
+    (installed / "entry_points.txt").write_text("\n".join(lines) + "\n")
+
+
+def run(root: Path, *arguments: str) -> str:
+    """Run Python in a copy, and return what it printed; AssertionError with that where it fails."""
+    environment = os.environ | {"PYTHONPATH": str(root / "src")}
+    command = [sys.executable, *arguments]
+    ended = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, (ended.stdout + ended.stderr)[-4000:]
+    return ended.stdout
+
+
+def test_every_module_imports(copy: Path) -> None:
+    paths = sorted((copy / "src").rglob("*.py"))
+    names = [".".join(path.relative_to(copy / "src").with_suffix("").parts) for path in paths]
+    chosen = [name.removesuffix(".__init__") for name in names if not re.match(NOT_IMPORTED, name)]
+    assert len(chosen) > 500
+    known = "from wiretool.protocols.base.registry import PROTOCOLS; print(*PROTOCOLS)"
+    script = f"from importlib import import_module; [import_module(name) for name in {chosen!r}]; {known}"
+    assert len(run(copy, "-c", script).split()) == len(PROTOCOLS) - 1
+
+
+def test_every_test_is_collected(copy: Path) -> None:
+    shown = run(copy, "-m", "pytest", "-q", "--collect-only", "tests")
+    assert sum(int(count) for count in re.findall(r"(?m)^tests/\S+: (\d+)$", shown)) > 10_000
+
+
+def test_what_is_not_about_the_protocol_passes(copy: Path) -> None:
+    shown = run(copy, "-m", "pytest", "-vv", *(f"tests/{path}" for path in SELECTED))
+    assert len(re.findall(r"(?m) PASSED", shown)) > PASSED_MIN
