@@ -17,7 +17,6 @@ from tests.helpers.examples import ABSENT, folder_name
 from wiretool.protocols.base.registry import PROTOCOLS
 
 ROOT = Path(__file__).parents[1]
-COPIED = ("src", "tests", "captures", "docs", "pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 DELETED = ("sbp-0.1", "offramp")
 #: Modules that have libraries of their own, or read the command line.
 NOT_IMPORTED = r"wiretool\.(__main__|load|pipeline\.spark|commands\.bench)|pyspark_wiretool"
@@ -51,7 +50,7 @@ def copy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     """Return a copy of the project without a protocol."""
     name: str = request.param
     root = tmp_path_factory.mktemp(f"without-{name}")
-    listed = subprocess.run(["git", "ls-files", "-z", *COPIED], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
     for path in filter(None, listed.stdout.split("\0")):
         if (ROOT / path).exists():
             (root / path).parent.mkdir(parents=True, exist_ok=True)

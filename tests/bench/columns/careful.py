@@ -4,7 +4,7 @@ Small requests and their replies, several of a side in one packet. The bytes com
 give equal bytes. Manners:
 
 - "differs": after every third packet its last bytes come again, and are not the same
-- "lost": every tenth packet is not in the capture
+- "lost": every eleventh packet is not in the capture
 - "unknown": every other request is of an unknown type
 - "damaged": every third request has a body, or header, that cannot be read
 """
@@ -64,7 +64,7 @@ def make_capture(path: Path, kind: str, frames: int, connections: int) -> int:
                 return
             for source, target, data in zip((client, server), (server, client), next(said), strict=True):
                 number, packet = next(numbers), segment(source, target, PSH | ACK, data)
-                if manner == "lost" and number % 10 == 0:
+                if manner == "lost" and number % 11 == 0:
                     continue
                 written += EXCHANGES_PER_PACKET
                 yield packet

@@ -293,7 +293,7 @@ class BulkDissector:
         self._steady.release(ragged)
         for each in ragged:
             deferred.forget(each)
-            each.is_understood = False  # no run of it comes any more
+            each.is_understood = False  # no new run of it begins; one that waits is still deferred
         self._ragged.update(ragged)
 
     def _catch_up(self, connections: Iterable[Connection]) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from wiretool.codec.columns import NO_INTEGERS, Column, Flags, Integers, Numbers, Objects, Spans, gathered
-from wiretool.codec.frames.boundaries import Prefix, find_boundaries
+from wiretool.codec.frames.boundaries import Hops, Prefix, PrefixedHeaders, walk_ranges
 from wiretool.protocols.base.columns import Events
 from wiretool.protocols.pravega.appends import EVENT_HEAD, HEADER_BYTES, spans_of
 
@@ -98,16 +98,38 @@ def _numbered(rows: Integers, body: Column, lengths: Integers, counts: Integers,
     return Events(rows, columns, body)
 
 
+class EventHeaders(PrefixedHeaders):
+    """Headers of events, of which each range may have as many as are counted."""
+
+    def __init__(self, counts: Integers) -> None:
+        super().__init__([_PREFIX], np.zeros(len(counts), np.int64), NO_INTEGERS)
+        self._left = counts.copy()
+
+    def ends(self, data: bytes, starts: Integers, stops: Integers, ranges: Integers) -> Integers:
+        self._left[ranges] -= 1
+        return np.where(self._left[ranges] < 0, stops + 1, super().ends(data, starts, stops, ranges))
+
+    def walk(self, data: bytes, start: int, stop: int, index: int) -> Hops:
+        starts, at = list[int](), start
+        for _ in range(int(self._left[index])):
+            end = at + HEADER_BYTES + int.from_bytes(data[at + 4 : at + HEADER_BYTES], "big")
+            if at + HEADER_BYTES > stop or end > stop:
+                break
+            starts.append(at)
+            at = end
+        return Hops(np.array(starts, np.int64), at, 0)
+
+
 def whole_events(data: bytes, spans: Spans, counts: Integers, is_asked: Flags) -> tuple[Integers, Integers, Integers]:
     """The EVENT frames that make up each span: the span of each, where its body begins and ends.
 
     Of a span that is not made of them, of more than `counts`, or not asked for, there are none.
     """
     asked = np.flatnonzero(is_asked)
-    begins, none = spans.starts[asked], np.zeros(len(asked), np.int64)
+    begins = spans.starts[asked]
     stops = begins + spans.lengths[asked]
-    found = find_boundaries(data, begins, stops, [_PREFIX], none, NO_INTEGERS)
-    is_made = (found.ends == stops) & (np.bincount(found.range_of, minlength=len(asked)) <= counts[asked])
+    found = walk_ranges(data, begins, stops, EventHeaders(counts[asked]))
+    is_made = found.ends == stops
     heads = gathered(data, found.starts, _HEADER)
     is_made[found.range_of[heads["type"] != _EVENT]] = False
     kept = is_made[found.range_of]
