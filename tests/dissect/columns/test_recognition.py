@@ -170,6 +170,7 @@ def test_says_what_is_said_of_each_alone(seed: int) -> None:
     assert len(found.decided) >= 8
 
 
+@needs_protocol("sbp-0.1")  # with one protocol on the port nothing has to be weighed
 def test_long_first_frames_are_left_to_the_row_path() -> None:
     ping = [("client", encode_frame(SbpFrame(opcode=PING, stream_id=1), "client"))] * (SEGMENTS_MAX + 1)
     found = recognise_together(plain_of([ping], random.Random(1)), [0], [Holder([])], SBP)  # type: ignore[list-item]

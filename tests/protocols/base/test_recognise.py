@@ -245,6 +245,7 @@ UPGRADED = b"HTTP/1.1 101 \r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"
 REFUSED = b"HTTP/1.1 404 \r\nContent-Length: 2\r\n\r\n{}"
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize(
     "answer",
     [
