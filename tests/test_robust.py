@@ -18,6 +18,7 @@ from tests.helpers.captures import Talk, packets_of, pcap_bytes, tcp_packets
 from tests.helpers.examples import ABSENT
 from tests.helpers.frames import TALKS, talk
 from tests.helpers.hostile import MB, peak_bytes, sinks, streamed, write_all
+from tests.helpers.hostile import in_time as in_time
 from tests.helpers.records import Paper
 from tests.helpers.truth import check_ledger
 from wiretool import limits

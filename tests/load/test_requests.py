@@ -72,9 +72,9 @@ def test_bytes_of_another_protocol_end_the_connection() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("x", "--message: JSON is malformed"),
-        ("[]", "--message: Expected `object`"),
-        ('{"fields": {}}', "--message: Expected `str`"),
+        ("x", "--message: not JSON"),
+        ("[]", "--message: expected an object, got a list; expected {"),
+        ('{"fields": {}}', "--message: field message is missing; expected {"),
         ('{"message": "Nope"}', "--message: pravega-draft has no message 'Nope'; expected {\"message\": ..."),
         ('{"message": "ReadSegment", "fields": {"segment": 1}}', "--message: "),
     ],

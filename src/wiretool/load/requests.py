@@ -6,22 +6,32 @@ import msgspec
 
 from wiretool.codec.message import Message
 from wiretool.errors import DecodeError, EncodeError, UsageError
+from wiretool.expectations import json_problem
 from wiretool.load.link import Failed
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.registry import PROTOCOLS
 
 OPTION = "--message"
+_EXPECTED = 'expected {"message": ..., "fields": {...}}'
+
+
+class _Given(msgspec.Struct):
+    """A message in the JSON form of `wiretool encode`; other keys, as records have them, are ignored."""
+
+    message: str
+    fields: dict[str, Any] = {}
 
 
 def request_from(protocol: str, text: str) -> Message:
     """Return the message of a line of `wiretool encode`, as a client sends it. UsageError where it is not one."""
     try:
-        parsed = msgspec.json.decode(text, type=dict[str, Any])
-        name, fields = msgspec.convert((parsed.get("message"), parsed.get("fields", {})), tuple[str, dict[str, Any]])
-        message = PROTOCOLS[protocol].from_json(name, "client", fields)
+        given = msgspec.json.decode(text, type=_Given)
+        message = PROTOCOLS[protocol].from_json(given.message, "client", given.fields)
         PROTOCOLS[protocol].encode(message, "client")
-    except (msgspec.MsgspecError, EncodeError, UsageError) as err:
-        raise UsageError(f'{OPTION}: {err}; expected {{"message": ..., "fields": {{...}}}}') from err
+    except msgspec.MsgspecError as err:
+        raise UsageError(f"{OPTION}: {json_problem(err)}; {_EXPECTED}") from err
+    except (EncodeError, UsageError) as err:
+        raise UsageError(f"{OPTION}: {err}; {_EXPECTED}") from err
     return message
 
 

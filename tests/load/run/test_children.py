@@ -81,7 +81,7 @@ def test_a_load_process_that_is_stopped_says_what_it_has() -> None:
 #: A master that is told to stop from within the very line in which it says where it listens.
 AT_ONCE = """
 import os, signal
-from wiretool.load import process
+from wiretool.load.run import process
 
 say = process.say
 def stopped_by_who_hears(said):
