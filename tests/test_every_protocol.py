@@ -85,6 +85,8 @@ def test_a_message_comes_back_from_its_frame_and_from_its_json(name: str, data: 
     encoded = protocol.encode(again, side)
     if encoded != raw:  # where the defaults of the two differ, a value may be written in one and not in the other
         assert isinstance(message, SbpFrame)
+        assert isinstance(again, SbpFrame)
+        assert type(again.header) is not type(message.header)
         same = fields_of_reading(read_one(protocol, side, encoded, before(name, message)))["header"]
         assert same == fields_of_reading(reading)["header"]
     assert not [defect for defect in reading.defects if isinstance(defect, DecodeError) and not is_allowed(defect)]

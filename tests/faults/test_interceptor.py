@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.bench.talk import Sent
 from tests.faults.run import MS, Run, chunked, frames_of, said
-from tests.helpers.examples import needs_protocol
+from tests.helpers.examples import ABSENT, needs_protocol
 from tests.helpers.frames import TALKS, talk
 from wiretool import limits
 from wiretool.codec.message import Side
@@ -115,7 +115,7 @@ def test_arbitrary_bytes_pass_where_no_rule_fits(name: str, data: st.DataObject)
 @pytest.mark.parametrize("rule", ["length > 1000000: drop", ": reorder 1ms", ": delay 1ms"])
 def test_the_bytes_of_every_vector_pass(rule: str) -> None:
     found = [(version, data) for version, data in vector_bytes() if data]
-    assert len(found) > 100
+    assert len(found) > (100 if ABSENT else 250)
     for version, data in found:
         for side in SIDES:
             run = Run(version, rule, is_observed=False)

@@ -21,10 +21,12 @@ Endpoint = tuple[str, int]
 # -- packets -----------------------------------------------------------------------------------------------------------
 
 
-def tcp(source: Endpoint, target: Endpoint, seq: int, ack: int, flags: int, payload: bytes = b"") -> bytes:
+def tcp(
+    source: Endpoint, target: Endpoint, seq: int, ack: int, flags: int, payload: bytes = b"", window: int = 512
+) -> bytes:
     """A TCP segment in an IP packet, of the version that the addresses have; without checksums."""
     options = b"\x01" * 12
-    header = pack(">HHIIBBHHH", source[1], target[1], seq % 2**32, ack % 2**32, 0x80, flags, 512, 0, 0)
+    header = pack(">HHIIBBHHH", source[1], target[1], seq % 2**32, ack % 2**32, 0x80, flags, window, 0, 0)
     return ip(source[0], target[0], 6, header + options + payload)
 
 
@@ -114,13 +116,20 @@ class Talk:
         self.send("client", ACK)
 
     def send(
-        self, side: Side, flags: int, data: bytes = b"", *, seq: int | None = None, ack: int | None = None
+        self,
+        side: Side,
+        flags: int,
+        data: bytes = b"",
+        *,
+        seq: int | None = None,
+        ack: int | None = None,
+        window: int = 512,
     ) -> None:
         """One frame, at the next byte of the side unless told otherwise."""
         target = other(side)
         at = self.next[side] if seq is None else seq
         acked = self.next[target] if ack is None else ack
-        self.frames.append(ethernet(tcp(self._ends[side], self._ends[target], at, acked, flags, data)))
+        self.frames.append(ethernet(tcp(self._ends[side], self._ends[target], at, acked, flags, data, window)))
 
 
 def other(side: Side) -> Side:

@@ -1,4 +1,4 @@
-"""What a record is about: a segment, a stream, or what its whole connection is about, such as a road."""
+"""The subject of a record: a segment, a stream, or that of its whole connection, such as a road."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple

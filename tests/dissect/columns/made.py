@@ -117,7 +117,8 @@ def frames_of(spoken: Spoken, number: int, rng: random.Random, frames: int) -> l
             talk.send(side, ACK, data[-1:], seq=talk.next[side] - 1)
         if "other bytes" in spoken.troubles and rng.random() < 0.05:
             size = min(len(data), 30)
-            talk.send(side, ACK, rng.randbytes(size), seq=talk.next[side] - size)
+            # With the same headers it would be a copy of the first one in a capture of another tap.
+            talk.send(side, ACK, rng.randbytes(size), seq=talk.next[side] - size, window=511)
     if "reset with text" in spoken.troubles:
         talk.send("server", RST | ACK, b"no more of this")
     if spoken.end:

@@ -164,6 +164,7 @@ def test_says_what_is_said_of_each_alone(seed: int) -> None:
             if protocol.name == "sbp-0.1":
                 assert isinstance(trial, SbpConversation)
                 assert isinstance(verdict.trial, SbpConversation)
+                assert type(trial) is type(verdict.trial)
                 assert (trial.is_decided, trial.schema) == (verdict.trial.is_decided, verdict.trial.schema)
         elif index in found.undecided:
             assert (verdict, look_at) == (None, found.undecided[index])

@@ -42,7 +42,7 @@ class InlineCommand(Message, frozen=True, kw_only=True):
 
 @message(type_id=3, sender="server", spec=f"{_SPEC}, RESP protocol description")
 class Reply(Message, frozen=True, kw_only=True):
-    """What a command returns; in RESP 2 also what a channel publishes."""
+    """The reply to a command; in RESP 2 also a message of a channel."""
 
     value: Annotated[Any, Value()]
 

@@ -56,7 +56,7 @@ class Streams:
 
     @property
     def room(self) -> int:
-        """How many more connections there may be before the idlest are closed."""
+        """The number of connections that may be added before the idlest are closed."""
         return CONNECTIONS_MAX - len(self._tracked) - len(self._ended)
 
     def feed(self, segment: Segment) -> Sequence[Item]:

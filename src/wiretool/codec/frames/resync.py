@@ -26,7 +26,7 @@ WINDOW_BYTES = 256 * 1024
 
 
 class Framing(Protocol):
-    """What is asked of a protocol; see protocols/base/conversation.py for the meaning."""
+    """The part of a conversation that a search needs; see protocols/base/conversation.py for the meaning."""
 
     def extent(self, side: Side, data: bytes, at: int, end: int) -> int: ...
 

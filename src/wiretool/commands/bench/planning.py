@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 #: Where Locust's page is.
 PAGE_PORT = 8089
-#: What is in a plan and in no report: it is no option, or a secret.
+#: Fields of a plan that reports leave out: they are not options, or are secret.
 OWN = ("host", "port", "run", "places", "token")
 
 
 class Aim(NamedTuple):
-    """What is loaded: the plan, the process behind it where that is known, the stream that was made for it if any."""
+    """The target of a load: the plan, the process of the server where it is known, and the stream made for the load."""
 
     plan: "Plan"
     pid: int | None
@@ -28,7 +28,7 @@ class Aim(NamedTuple):
 
 
 def planned(wishes: Wishes, stack: ExitStack) -> Aim:
-    """The plan and what it is about: a mock is started where there is no target."""
+    """The plan and its target; a mock is started where none is named."""
     from wiretool.load.link import Link
     from wiretool.load.planning.validate import check_workers, plan_from
     from wiretool.load.run.children import mock_server

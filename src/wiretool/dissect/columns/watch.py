@@ -62,7 +62,7 @@ class BulkWatch(RecognisedWatch):
 
     @property
     def growth(self) -> int:
-        """How many times as many bytes what is said may come to as there are on the wire."""
+        """The ratio of decoded bytes to bytes on the wire, at most."""
         columns = self._columns
         return 1 if columns is None or self._conversation is None else columns.growth(self._conversation)
 

@@ -12,7 +12,7 @@ from wiretool.protocols.base.protocol import Protocol
 
 
 class FaultAdapter(Changing, Watching):
-    """What a fault comes to in a protocol, as far as its declarations say it."""
+    """The effect of faults in a protocol, as far as its declarations define it."""
 
 
 @cache
