@@ -8,11 +8,11 @@ import pytest
 
 from wiretool.errors import UsageError
 from wiretool.load.measure.verdict import expected_operations
-from wiretool.load.part import Consumption, LoadPart, imported, load_part, loadable, names_where, user_places
+from wiretool.load.part import Consumption, LoadPart, load_part, loadable, names_where, user_places
 from wiretool.load.planning.plan import Plan
 from wiretool.load.planning.validate import Load, plan_from
 from wiretool.protocols.base import registry
-from wiretool.protocols.base.protocol import Protocol
+from wiretool.protocols.base.protocol import Protocol, imported
 from wiretool.protocols.base.registry import PROTOCOLS, Registered
 
 USERS = (

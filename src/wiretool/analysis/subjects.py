@@ -1,6 +1,7 @@
 """The subject of a record: a segment, a stream, or that of its whole connection, such as a road."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 from wiretool import limits
@@ -94,6 +95,7 @@ def mention_of(record: Record) -> Mention:
     return segment_mention(record.connection, segment, _first_text(fields, WRITER_FIELDS))
 
 
+@cache
 def connection_subject(protocol: str | None) -> str:
     """Return `Wire.connection_subject` of the protocol with this name; empty where there is none."""
     known = None if protocol is None else PROTOCOLS.get(protocol)

@@ -9,7 +9,8 @@ from typing import Any
 
 def __getattr__(name: str) -> Any:
     """Return a user class of any protocol, and import Locust with it."""
-    from wiretool.load.part import imported, user_places
+    from wiretool.load.part import user_places
+    from wiretool.protocols.base.protocol import imported
 
     places = user_places() if name[:1].isupper() else {}
     if name not in places:

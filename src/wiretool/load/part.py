@@ -6,7 +6,6 @@ Importing a user class imports Locust, which changes the standard library. So a 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
 from wiretool.codec.jsonform import nearest
@@ -14,7 +13,6 @@ from wiretool.errors import UsageError
 from wiretool.load.events import Head
 from wiretool.load.link import Link
 from wiretool.load.planning.plan import Place, Plan
-from wiretool.processes import held_interrupts
 from wiretool.protocols.base import registry
 from wiretool.protocols.base.encoder import ConnectionEncoder
 from wiretool.protocols.base.registry import PROTOCOLS, protocols_with
@@ -192,13 +190,6 @@ def _refusal(name: str) -> str:
 def names_where(is_so: Callable[[LoadPart], bool]) -> str:
     """Return the names of the protocols whose load part is so, for an error message."""
     return " or ".join(name for name, part in _parts() if is_so(part)) or "another protocol"
-
-
-def imported(place: str) -> Any:
-    """Import what a place, `module:name`, names."""
-    module, _, name = place.partition(":")
-    with held_interrupts():  # an exception that a signal handler raises in an import may get lost
-        return getattr(import_module(module), name)
 
 
 def user_places() -> Mapping[str, str]:

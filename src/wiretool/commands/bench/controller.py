@@ -22,8 +22,9 @@ def on_stream(wishes: "Wishes", plan: "Plan", stack: ExitStack) -> "tuple[Plan, 
     UsageError where the controller or a store is on a machine that was not allowed, PeerError where one is not there.
     """
     from wiretool.load.link import Link
-    from wiretool.load.part import imported, load_part, names_where
+    from wiretool.load.part import load_part, names_where
     from wiretool.net.addresses import address_from, check_allowed
+    from wiretool.protocols.base.protocol import imported
 
     part = load_part(plan.protocol)
     if not part.run_stream:

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from types import new_class
 
-from wiretool.load.part import imported, load_part
+from wiretool.load.part import load_part
 from wiretool.load.planning.plan import Plan
 from wiretool.load.users.user import LoadUser
+from wiretool.protocols.base.protocol import imported
 
 
 def user_classes(plan: Plan) -> dict[type[LoadUser], int]:

@@ -44,8 +44,12 @@ class Wire:
 
 
 @cache
-def _loaded(module: str, attribute: str) -> Any:
-    """Import a part; an exception that a signal handler would raise in an import, where it may get lost, waits."""
+def imported(place: str) -> Any:
+    """Import what a place, `module:attribute`, names.
+
+    An exception that a signal handler would raise in an import, where it may get lost, waits.
+    """
+    module, _, attribute = place.partition(":")
     with held_interrupts():
         return getattr(import_module(module), attribute)
 
@@ -95,13 +99,13 @@ class Protocol:
         place = getattr(self, name)
         if not place:
             return None
-        module, _, attribute = place.partition(":")
         try:
-            return _loaded(module, attribute)
-        except (ImportError, AttributeError) as err:
-            if module.startswith("wiretool."):
+            return imported(place)
+        except Exception as err:  # the code of a plugin may raise anything
+            if place.startswith("wiretool."):
                 raise
-            raise UsageError(f"protocol {self.name!r}: its part {name!r} ({place}) does not load: {err}") from err
+            why = str(err) if isinstance(err, ImportError | AttributeError) else f"{type(err).__name__}: {err}"
+            raise UsageError(f"protocol {self.name!r}: its part {name!r} ({place}) does not load: {why}") from err
 
     @cached_property
     def _wire(self) -> Wire:
