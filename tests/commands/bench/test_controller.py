@@ -87,7 +87,7 @@ def test_stores_that_want_a_token_are_given_the_controllers(tmp_path: Path) -> N
     assert found["operations"]["append"]["count"] > 0
     assert found["operations"]["append"]["errors"] == 0
     assert found["verification"]["checked_events"] > 0
-    assert "eyJ" not in path.read_text()
+    assert not re.search(r"eyJ[\w-]+\.", path.read_text())  # a token has dots; the histograms, in Base64, have none
     assert "secret" not in path.read_text()
 
 
