@@ -7,6 +7,7 @@ placeholders are bound to the recorded values. A name that the case generates mu
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cached_property
 
 from wiretool.conformance.active.case_run import NS_PER_S
 from wiretool.conformance.case import (
@@ -46,7 +47,11 @@ class CaseSearch:
         self._protocol = part.protocol_in(case.variant)
         self._index = index
         self._failed = failed
-        self._prefixes = failed.prefixes_of(case)
+
+    @cached_property
+    def _prefixes(self) -> list[int]:
+        """The numbers of the beginnings of the case: needed only where a connection may be its own, as few are."""
+        return self._failed.prefixes_of(self._case)
 
     def sightings(self) -> Iterator[Sighting]:
         """Yield the verdict at each connection with which the case begins."""
