@@ -137,8 +137,8 @@ def test_many_connections_and_many_flushes(
 ) -> None:
     """Rows that get their numbers after each part of the batches, or at the end, are those of records one by one."""
     path = tmp_path / "many.pcap"
-    write_many(path, kind, 200)
-    monkeypatch.setattr(tables, "TABLE_PACKETS", 150)
+    write_many(path, kind, 80)
+    monkeypatch.setattr(tables, "TABLE_PACKETS", 60)
     batches = list(read_batches(path))
     assert len(batches) > 5
     for name, value in small.items():

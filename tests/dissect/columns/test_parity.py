@@ -61,6 +61,6 @@ def test_each_trouble(protocol: str, trouble: str, each: int) -> None:
     """Every protocol with every trouble, alone on its wire: long runs between the places where something is wrong."""
     spoken = Spoken(protocol, each=each, acks=each > 1, troubles=frozenset([trouble] if trouble else []))
     for seed in range(2):
-        raw = files_of(packets_made([spoken], frozenset(), seed, 300), "nano", seed)
+        raw = files_of(packets_made([spoken], frozenset(), seed, 120), "nano", seed)
         with nullcontext() if seed else small_batches():
             check(raw, FEW if seed else MANY)

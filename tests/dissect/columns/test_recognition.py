@@ -140,7 +140,7 @@ def plain_of(talks: Sequence[Sequence[Sent]], rng: random.Random) -> PlainSegmen
 
 
 @needs_protocol("sbp-0.1")
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_says_what_is_said_of_each_alone(seed: int) -> None:
     rng = random.Random(seed)
     talks = [conversation(rng) for _ in range(40)]
@@ -181,7 +181,8 @@ def test_long_first_frames_are_left_to_the_row_path() -> None:
 @pytest.mark.parametrize("packets", [1, 5, 23, 200, 65_536])
 @pytest.mark.parametrize("protocols", [("sbp",), ("sbp-0.1",), ("sbp", "sbp-0.1", "pravega", "offramp", "foreign")])
 def test_any_tables_give_the_records_of_rows(protocols: Sequence[str], packets: int) -> None:
-    kinds = [Spoken(each, each=1 + at % 3, mtu=(60, 200, 1460)[at % 3]) for at, each in enumerate([*protocols] * 9)]
+    times = 3 if packets < 20 else 9  # a table costs much more than a packet
+    kinds = [Spoken(each, each=1 + at % 3, mtu=(60, 200, 1460)[at % 3]) for at, each in enumerate([*protocols] * times)]
     for harms in (frozenset[str](), frozenset(("times", "noise"))):
         raw = files_of(packets_made(kinds, harms, packets, 40), "pcap", 1)[0]
         rows = by_rows(BytesIO(raw))
@@ -225,9 +226,8 @@ def _found(verdict: Verdict | None) -> tuple[object, str, str] | None:
 
 
 @needs_protocol("sbp-0.1")
-@pytest.mark.parametrize("seed", range(3))
-def test_a_middle_that_is_proved_at_its_front_is_what_weighing_says(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng, proved = random.Random(seed), 0
+def test_a_middle_that_is_proved_at_its_front_is_what_weighing_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, proved = random.Random(0), 0
     for _ in range(800):
         side: Side = rng.choice(("client", "server"))
         chunk = Chunk(side, b"".join(data for sender, data in conversation(rng) + conversation(rng) if sender == side))

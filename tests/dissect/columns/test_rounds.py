@@ -4,17 +4,9 @@ from io import BytesIO
 
 import pytest
 
-from tests.dissect.columns.damaged import check_seed
 from tests.dissect.columns.engines import assert_equal, by_columns, by_rows
 from tests.dissect.columns.made import Spoken
 from tests.dissect.columns.test_plain_reading import batches_of, raw_of
-from wiretool.dissect.columns import rounds
-
-
-@pytest.mark.parametrize("seed", range(81_000, 81_016))
-def test_any_number_of_rows_has_the_records_of_rows(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "ROWS_MIN", 1)
-    check_seed(seed)
 
 
 def middles(count: int, protocol: str = "pravega") -> bytes:

@@ -1,5 +1,6 @@
 """What may be said when: the table walked, each defect named, and anything at all survived."""
 
+from functools import cache
 from typing import get_args
 
 import pytest
@@ -45,6 +46,7 @@ def in_phase(phase: Phase) -> Talk:
     return talk
 
 
+@cache
 def sample(cls: type[Message]) -> Message:
     """A message of the class that breaks no rule on values."""
     known: dict[type[Message], Message] = {

@@ -44,6 +44,8 @@ CHOICES = (
     "n,fields.data,fields.request_id,fields.segment,fields.writer_id,fields.payload,fields.header",
 )
 NAMES = names_for(PROTOCOLS.values())
+#: Records of a capture, about, that are written in more than one form.
+RECORDS_THINNED = 2_000
 
 
 @pytest.fixture
@@ -105,15 +107,15 @@ def check(batches: Sequence[Batch], *paths: str, forms: Sequence[str] = FORMS) -
             assert len(lines) == len(rows)
 
 
-def thinned(batch: Batch, chance: Random) -> Batch:
+def thinned(batch: Batch, chance: Random, share: float = 0.5) -> Batch:
     """Some of the records of a batch."""
-    records = [record for record in batch.records if chance.random() < 0.5]
-    runs = [_thinned(run, chance) for run in batch.runs]
+    records = [record for record in batch.records if chance.random() < share]
+    runs = [_thinned(run, chance, share) for run in batch.runs]
     return Batch(batch.first_n, batch.count, [run for run in runs if run.groups], records)
 
 
-def _thinned(run: FrameRun, chance: Random) -> FrameRun:
-    kept = [group.take(np.array([chance.random() < 0.5 for _ in group.rows], np.bool_)) for group in run.groups]
+def _thinned(run: FrameRun, chance: Random, share: float) -> FrameRun:
+    kept = [group.take(np.array([chance.random() < share for _ in group.rows], np.bool_)) for group in run.groups]
     return replace(run, groups=[group for group in kept if len(group.rows)])
 
 
@@ -127,14 +129,16 @@ def fields_in(batches: Sequence[Batch]) -> str:
 def test_captures(own_capture: tuple[Path, Path | None]) -> None:
     batches = batches_of(own_capture[0])
     chance = Random(own_capture[0].name)
-    check(batches, "", chance.choice(CHOICES[1:]), forms=("ndjson", "csv"))
-    check([thinned(batch, chance) for batch in batches], fields_in(batches), forms=("ndjson", "csv"))
+    check(batches, "", forms=("ndjson",))
+    share = min(0.5, RECORDS_THINNED / max(1, sum(batch.count for batch in batches)))
+    some = [thinned(batch, chance, share) for batch in batches]
+    check(some, "", chance.choice(CHOICES[1:]), fields_in(batches), forms=("ndjson", "csv"))
 
 
 @cache
 def spoken_batches(protocol: str) -> Sequence[Batch]:
     """A conversation in a protocol."""
-    packets = packets_made([Spoken(protocol, each=12, acks=True)], frozenset(), 1, 400)
+    packets = packets_made([Spoken(protocol, each=12, acks=True)], frozenset(), 1, 150)
     return [batch for raw in files_of(packets, "nano", 1) for batch in batches_of(BytesIO(raw))]
 
 

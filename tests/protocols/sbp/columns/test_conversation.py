@@ -159,7 +159,7 @@ def test_entries_of_one_payload_without_end() -> None:
 def conversations(draw: st.DrawFn) -> Said:
     """Frames of both sides over few identifiers, some of them damaged."""
     said = []
-    for _ in range(draw(st.integers(FRAMES_MIN, 60))):
+    for _ in range(draw(st.integers(FRAMES_MIN, FRAMES_MIN + 12))):
         table = draw(st.sampled_from((*LATEST.tables[:8], *LATEST.tables[8:14])))
         is_request = table.declaration.sender == "client"
         opcode = table.declaration.type_id
