@@ -173,4 +173,4 @@ def test_calls_have_odd_fields() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_clean_mocks_survive(name: str) -> None:
-    assert findings_with(PROTOCOL, name, runs=200) == []
+    assert findings_with(PROTOCOL, name, runs=60) == []

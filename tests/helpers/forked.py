@@ -29,7 +29,10 @@ from typing import Self
 
 #: Parts of the program that commands load, some of them only when they run, and single modules of those parts of which
 #: some load Locust (that has processes of its own in any case) or Spark.
-PARTS = ("analysis", "capture", "commands", "dissect", "faults", "net", "protocols", "replay", "server", "sinks")
+PARTS = (
+    *("analysis", "capture", "commands", "conformance", "dissect", "faults", "fuzz"),
+    *("net", "protocols", "replay", "server", "sinks"),
+)
 MODULES = ("load.run.whole_run", "load.planning.fitting", "load.planning.validate", "load.report")
 #: What libraries load late; PyArrow loads pandas wherever that is installed.
 LIBRARIES = ("pyarrow.parquet", "typer._adapters", "uvloop", "pandas")

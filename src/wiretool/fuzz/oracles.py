@@ -84,6 +84,12 @@ class Oracles:
         for step in (*outcome.deferred, *(each.step for each in outcome.unanswered)):
             self.slow.add(message_at(outcome.sequence, step))
 
+    def allow_all(self, other: "Oracles") -> None:
+        """Allow all that others allow, real servers apart."""
+        self.allowed |= other.allowed
+        self.may_be_silent |= other.may_be_silent
+        self.slow |= other.slow
+
     def judge(self, outcome: Outcome) -> list[Suspicion]:
         """Return the signs of bugs in an outcome, the gravest first."""
         found = [

@@ -7,7 +7,7 @@ from itertools import cycle, repeat
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.dissect.columns.engines import table_packets
@@ -86,6 +86,7 @@ def test_items_of_any_segments(troubles: frozenset[str], harms: frozenset[str], 
         assert told == by_connection(items_of_runs(raw, cycle([1, 40, 7])))
 
 
+@settings(max_examples=15)
 @given(st.integers(0, 200), st.integers(0, 1000), st.sampled_from([13, 29, 65_536]), st.booleans())
 def test_items_of_connections_in_mid_stream(first: int, seed: int, count: int, acks: bool) -> None:
     spoken = [Spoken("pravega", each=each, acks=acks, mtu=mtu) for each in (1, 3) for mtu in (60, 1460)]

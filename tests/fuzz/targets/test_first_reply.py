@@ -13,6 +13,7 @@ from tests.fuzz.helpers import session_of
 from tests.helpers.examples import needs_protocol
 from wiretool.conformance.case import Case, Conformance
 from wiretool.conformance.levels import Verdict
+from wiretool.conformance.registry import conformance_of
 from wiretool.conformance.results import CaseResult, Event
 from wiretool.errors import OtherProtocol, PeerError
 from wiretool.fuzz.protocol_check import check_protocol
@@ -20,7 +21,7 @@ from wiretool.fuzz.targets.first_reply import FirstReply
 from wiretool.fuzz.targets.socket import open_target
 from wiretool.net.addresses import LOOPBACK, Address
 
-CASE = session_of("sbp").cases[0]
+CASE = conformance_of("sbp").cases[0]
 
 
 @contextmanager
