@@ -14,8 +14,8 @@ from wiretool.analysis.buckets import Buckets
 from wiretool.codec.columns import Integers
 
 LARGEST = 2**63 - 1
-#: Those in use: of loads, which are HdrHistogram's for three digits, and of captures.
-EACH = pytest.mark.parametrize("buckets", [Buckets(10), Buckets(11)], ids=lambda each: str(each.bits))
+#: Those in use, of loads (HdrHistogram's for three digits) and of captures; and some with which exponents are rounded.
+EACH = pytest.mark.parametrize("buckets", [Buckets(10), Buckets(11), Buckets(3)], ids=lambda each: str(each.bits))
 NUMBERS = st.integers(0, LARGEST) | st.integers(0, 63).flatmap(lambda bits: st.integers(0, 2**bits - 1))
 BESIDE_POWERS = sorted({min((1 << power) + off, LARGEST) for power in range(64) for off in (-1, 0, 1)})
 

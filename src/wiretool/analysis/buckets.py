@@ -15,9 +15,11 @@ Numbers = TypeVar("Numbers", int, "Integers")
 class Buckets(NamedTuple):
     """Buckets of numbers from 0 to 2**63 - 1, each at most one part in `2**bits` wide.
 
-    `bits` follow the leading one. They are at least 10: else the array form rounds numbers up to the next power of two.
+    Arrays and SQL may find an exponent that is one too great just below a power of two, as they round. There the bucket
+    is the same.
     """
 
+    #: Those that follow the leading one.
     bits: int
 
     def bucket_of(self, number: int) -> int:
@@ -55,10 +57,8 @@ class Buckets(NamedTuple):
 
     def macros(self, schema: str) -> tuple[str, ...]:
         """Return the statements that create `bucket_of` and `value_of` as functions of a schema in DuckDB."""
-        floor = "floor(log2(n))::INTEGER"  # one too many just below a great power of two
         return (
-            f"CREATE MACRO {schema}.exponent_of(n) AS {floor} - (n >> {floor} = 0)::INTEGER",
-            f"CREATE MACRO {schema}.shift_of(v) AS {schema}.exponent_of((v >> {self.bits}) | 1)",
+            f"CREATE MACRO {schema}.shift_of(v) AS floor(log2((v >> {self.bits}) | 1))::INTEGER",
             f"""CREATE MACRO {schema}.bucket_of(v) AS
                 ({schema}.shift_of(v)::BIGINT << {self.bits}) + (v >> {schema}.shift_of(v))""",
             f"""CREATE MACRO {schema}.shift_in(b) AS
