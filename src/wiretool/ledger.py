@@ -94,7 +94,7 @@ class Ledger:
         """`{"total": {...}, "packets": {...}, "connections": [...]}`"""
         return {**self.head_as_json(), "connections": list(self.rows_as_json())}
 
-    def head_as_json(self) -> dict[str, object]:
+    def head_as_json(self) -> dict[str, dict[str, object]]:
         """Everything but the connections."""
         return {"total": self.total.as_json(), "packets": self.packets.as_json()}
 

@@ -6,17 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wiretool.analysis import latency_bulk
-from wiretool.analysis.latency import Latencies, bucket_of
-from wiretool.analysis.latency_bulk import BucketCounts, LatencyArrays, buckets_of, sum_by_code
+from wiretool.analysis.latency import Latencies
+from wiretool.analysis.latency_bulk import BucketCounts, LatencyArrays, sum_by_code
 
 TIMES = st.integers(-(10**6), 10**13) | st.sampled_from([0, 2047, 2048, 4095, 4096, 2**52 - 1, 2**53 + 1, 2**62])
 #: Parts that are added one after another: the row, a time, and how often it is counted.
 PARTS = st.lists(st.lists(st.tuples(st.integers(0, 5), TIMES, st.integers(1, 3)), max_size=20), max_size=5)
-
-
-@given(st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 63).map(lambda bits: 2**bits - 1), min_size=1))
-def test_buckets_are_those_of_each(values: list[int]) -> None:
-    assert buckets_of(np.array(values, np.int64)).tolist() == list(map(bucket_of, values))
 
 
 def counted(times: BucketCounts) -> tuple[object, ...]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.records import Pair, Sample
-from wiretool.codec.json_text import json_text, json_writer, quoted
+from wiretool.codec.json_text import json_text, json_writer, quoted, table_pieces
 from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Message
 from wiretool.codec.types import NamedByte
@@ -121,3 +121,14 @@ def test_messages_of_the_vectors_are_written_as_their_json_form() -> None:
     assert len(messages) > 80
     for message in messages:
         assert json.loads(json_writer(type(message))(message)) == json_form(message)
+
+
+ROWS = st.dictionaries(TEXTS, st.none() | st.integers() | st.floats() | TEXTS, min_size=1, max_size=4)
+TABLES = st.dictionaries(st.text("abc", min_size=1), st.lists(ROWS, max_size=3), max_size=3)
+
+
+@given(st.dictionaries(st.text("xyz", min_size=1), ROWS, min_size=1, max_size=3), TABLES)
+def test_pieces_of_tables_are_the_text_of_one_value(totals: dict[str, Any], tables: dict[str, Any]) -> None:
+    pieces = list(table_pieces(totals, tables.items()))
+    assert "".join(pieces) == json.dumps({**totals, **tables}, indent=2) + "\n"
+    assert len(pieces) > sum(map(len, tables.values()))

@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from wiretool.load.compare import Compared, judged
-from wiretool.load.measure.time_slices import EDGES, Course, Courses, Floats, stretches_of
+from wiretool.load.measure.histograms import BUCKETS, COUNTERS, Whole
+from wiretool.load.measure.time_slices import Course, Courses, Floats, stretches_of, times_of
 
 FIGURES = ("p50", "p90", "p99", "p99_9")
 
@@ -25,7 +26,7 @@ def drifting(
 
     In `stalls` of all seconds some exchanges wait up to 20 ms; the whole run is `start` (a spread) off.
     """
-    rows = np.zeros((seconds, len(EDGES)))
+    rows = np.zeros((seconds, COUNTERS))
     state = rng.normal(0, drift)
     run = rng.normal(0, start)
     for row in rows:
@@ -35,15 +36,20 @@ def drifting(
         if rng.random() < stalls:
             held = rng.integers(0, max(len(times) // 25, 1))
             times[:held] += rng.random(held) * 20_000 * slower
-        row += np.bincount(np.searchsorted(EDGES, times) - 1, minlength=len(EDGES))
+        row += np.bincount(buckets_of(times), minlength=COUNTERS)
     return stretched(rows)
+
+
+def buckets_of(micros: Floats) -> Whole:
+    """The counters to which times belong, to the nearest microsecond."""
+    return BUCKETS.buckets_of(np.rint(micros).astype(np.int64))
 
 
 def stretched(rows: Floats) -> Courses:
     """The run of one operation whose seconds have such buckets."""
     parts = np.array_split(rows, stretches_of(len(rows)))
     buckets = np.stack([part.sum(axis=0) for part in parts])
-    course = Course(buckets.sum(axis=1), {"response": buckets})
+    course = Course(buckets.sum(axis=1), {"response": times_of(buckets)})
     return Courses(np.array([float(len(part)) for part in parts]), {"append": course}, [])
 
 

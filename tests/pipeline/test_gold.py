@@ -9,22 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.pipeline.samples import START_NS, Rows, asked, rows_of
-from wiretool.analysis.latency import Latencies, bucket_of, value_of
+from wiretool.analysis.latency import Latencies
 from wiretool.pipeline.gold import GOLD, MINUTE_NS, QUANTILES, SILENCE_NS, STORM_CONNECTIONS, STORM_NS, quantiles_of
 
 _EDGES = sorted({max(0, (1 << power) + off) for power in range(62) for off in (-1, 0, 1)})
-
-
-def test_buckets_are_those_of_statistics() -> None:
-    numbers = [*_EDGES, *range(5_000), *(7**power for power in range(22))]
-    database = asked()
-    listed = f"SELECT unnest({numbers})::BIGINT AS v"
-    found = database.execute(
-        f"SELECT v, gold.bucket_of(v), gold.value_of(gold.bucket_of(v)) FROM ({listed})"
-    ).fetchall()
-    assert found == [(number, bucket_of(number), value_of(bucket_of(number))) for number in numbers]
-
-
 _times_ns = st.one_of(st.integers(0, 5_000), st.integers(0, 10**12), st.sampled_from(_EDGES[:150]))
 
 

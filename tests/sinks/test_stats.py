@@ -9,7 +9,7 @@ import pytest
 from wiretool.analysis.stats import Stats
 from wiretool.analysis.subjects import Subject
 from wiretool.sinks.output import Output
-from wiretool.sinks.stats import pieces_of, write_stats
+from wiretool.sinks.stats import write_stats
 
 
 def a_stats(connections: int, name: str = "a") -> Stats:
@@ -27,8 +27,10 @@ def a_stats(connections: int, name: str = "a") -> Stats:
 @pytest.mark.parametrize("connections", [0, 1, 3])
 @pytest.mark.parametrize("name", ["a", 'é "\\\n', "\ud800, "])
 def test_pieces_are_the_text_of_one_value(connections: int, name: str) -> None:
-    stats = a_stats(connections, name)
-    assert "".join(pieces_of(stats)) == json.dumps(stats.as_json(), indent=2) + "\n"
+    stats, file = a_stats(connections, name), BytesIO()
+    with Output(file) as output:
+        write_stats(stats, output, "json")
+    assert file.getvalue().decode() == json.dumps(stats.as_json(), indent=2) + "\n"
 
 
 def test_many_rows_are_never_in_memory_at_once() -> None:

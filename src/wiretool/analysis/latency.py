@@ -3,12 +3,14 @@
 import math
 from collections.abc import Iterable
 
-#: A bucket is at most one part in this many wide, so quantiles are true to three digits.
-PRECISION = 2048
+from wiretool.analysis.buckets import Buckets
+
+#: Quantiles are true to 1 in 2048: three digits.
+BUCKETS = Buckets(11)
 
 
 class Latencies:
-    """Quantiles of nanoseconds, true to 1 in `PRECISION`; count, least and greatest are exact."""
+    """Quantiles of nanoseconds, true to the width of `BUCKETS`; count, least and greatest are exact."""
 
     __slots__ = ("_buckets", "count", "max_ns", "min_ns")
 
@@ -24,7 +26,7 @@ class Latencies:
         self.min_ns = time_ns if not self.count else min(self.min_ns, time_ns)
         self.max_ns = max(self.max_ns, time_ns)
         self.count += 1
-        bucket = bucket_of(time_ns)
+        bucket = BUCKETS.bucket_of(time_ns)
         self._buckets[bucket] = self._buckets.get(bucket, 0) + 1
 
     def add_counted(self, min_ns: int, max_ns: int, buckets: Iterable[tuple[int, int]]) -> None:
@@ -42,17 +44,5 @@ class Latencies:
         for bucket in sorted(self._buckets):
             seen += self._buckets[bucket]
             if seen >= wanted:
-                return min(max(value_of(bucket), self.min_ns), self.max_ns)
+                return min(max(BUCKETS.value_of(bucket), self.min_ns), self.max_ns)
         return 0
-
-
-def bucket_of(value: int) -> int:
-    """The bucket of a number: itself when small, else its exponent and leading bits."""
-    shift = max(value.bit_length() - PRECISION.bit_length(), 0)
-    return shift * 2 * PRECISION + (value >> shift)
-
-
-def value_of(bucket: int) -> int:
-    """A number in the middle of the bucket."""
-    shift, leading = divmod(bucket, 2 * PRECISION)
-    return (leading << shift) + (1 << shift >> 1)

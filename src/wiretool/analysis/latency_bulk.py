@@ -5,15 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wiretool.analysis.latency import PRECISION
+from wiretool.analysis.latency import BUCKETS
 from wiretool.codec.columns import Integers, begins_of
 
 #: Every bucket is below 1 << this.
-BUCKET_BITS = 18
+BUCKET_BITS = 17
 #: Counts that wait at least before they are added to the earlier ones.
 PENDING_MIN = 65_536
 #: Counts are added up in an array of all possible codes where that is at most this many times as long as they are.
-DENSE = 32
+DENSE = 16
 
 
 class BucketCounts(NamedTuple):
@@ -43,7 +43,7 @@ class LatencyArrays:
         times_ns = np.maximum(times_ns, 0)
         np.minimum.at(self._least, rows, times_ns)
         np.maximum.at(self._most, rows, times_ns)
-        self._parts.append((rows << BUCKET_BITS | buckets_of(times_ns), counts))
+        self._parts.append((rows << BUCKET_BITS | BUCKETS.buckets_of(times_ns), counts))
         self._pending += len(rows)
         if self._pending >= max(PENDING_MIN, 2 * len(self._parts[0][0])):
             self._merge()
@@ -72,16 +72,6 @@ class LatencyArrays:
         columns = rows, self._least[rows], self._most[rows]
         for place, (row, least, most) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
             yield row, BucketCounts(least, most, pairs[bounds[place] : bounds[place + 1]])
-
-
-def buckets_of(values: Integers) -> Integers:
-    """The bucket of each number, none below 0; as `bucket_of`."""
-    low_bits = PRECISION.bit_length() - 2
-    # A float64 has the exponent of its leading bit, plus 1023, in front of 52 bits: as `frexp`, which takes longer.
-    lengths = ((values >> low_bits).astype(np.float64).view(np.int64) >> 52) - 1022
-    shift = np.maximum(lengths + (low_bits - PRECISION.bit_length()), 0)
-    buckets: Integers = shift * (2 * PRECISION) + (values >> shift)
-    return buckets
 
 
 def sum_by_code(codes: Integers, counts: Integers) -> tuple[Integers, Integers]:

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -37,6 +37,33 @@ def quoted(text: str) -> str:
     """The JSON text of a string."""
     out = _quote_ascii(text)
     return out if "\x7f" not in out else _escaped(out)
+
+
+def table_pieces(
+    totals: Mapping[str, Mapping[str, Any]], tables: Iterable[tuple[str, Iterable[Mapping[str, Any]]]]
+) -> Iterator[str]:
+    """Yield an object of rows and of lists of rows, as `json.dumps` indents it by 2, in pieces of a row each.
+
+    There may be very many. No value of a row is a structure.
+    """
+    before = "{"
+    for name, total in totals.items():
+        yield f'{before}\n  "{name}": {_row(total, "  ")}'
+        before = ","
+    for name, rows in tables:
+        yield f',\n  "{name}": ['
+        before = after = ""
+        for row in rows:
+            yield f"{before}\n    {_row(row, '    ')}"
+            before, after = ",", "\n  "
+        yield after + "]"
+    yield "\n}\n"
+
+
+def _row(row: Mapping[str, Any], indent: str) -> str:
+    # `json.dumps` is slow with an indent.
+    text = json.JSONEncoder(separators=(f",\n{indent}  ", ": ")).encode(row)
+    return f"{{\n{indent}  {text[1:-1]}\n{indent}}}"
 
 
 @cache

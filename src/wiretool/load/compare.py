@@ -27,7 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 from wiretool.load.measure.figures import error_rate, share_text
-from wiretool.load.measure.time_slices import EDGES, SOURCES, Courses, courses_of
+from wiretool.load.measure.histograms import BUCKETS
+from wiretool.load.measure.time_slices import SOURCES, Courses, Times, courses_of
 from wiretool.load.result import Operation, Quantiles, Result
 from wiretool.units import SHARE
 
@@ -215,8 +216,8 @@ def _drawn(courses: Courses, rng: np.random.Generator) -> dict[tuple[str, str, s
     for name, course in courses.operations.items():
         rates = np.maximum(weights @ course.counts, 0.5) / (weights @ courses.seconds)  # none is less than one
         drawn[name, "", "per_s"] = _split(np.log(rates))
-        for source, buckets in course.times.items():
-            columns = log_quantiles(weights, buckets, list(SHARES.values()))
+        for source, times in course.times.items():
+            columns = log_quantiles(weights, times, list(SHARES.values()))
             drawn |= {(name, source, figure): _split(column) for figure, column in zip(SHARES, columns, strict=True)}
     return drawn
 
@@ -225,16 +226,17 @@ def _split(column: Floats) -> Drawn:
     return Drawn(column[:1], column[1:])
 
 
-def log_quantiles(weights: Floats, buckets: Floats, shares: Sequence[float]) -> Iterator[Floats]:
+def log_quantiles(weights: Floats, times: Times, shares: Sequence[float]) -> Iterator[Floats]:
     """For each share the logarithm of the time within which it was done, for each row of weights.
 
-    `weights` has shape (draws, stretches), `buckets` (stretches, buckets) by `EDGES`; in a bucket, times lie evenly.
+    `weights` has shape (draws, stretches); in a bucket, times lie evenly.
     """
-    used = np.flatnonzero(buckets.any(axis=0))
+    used = times.buckets
     if not len(used):
         return (np.zeros(len(weights)) for _ in shares)
-    low, high = EDGES[used], EDGES[np.minimum(used + 1, len(EDGES) - 1)]
-    sums = np.cumsum(buckets[:, used], axis=1)
+    # From half a microsecond before the first to half of one after the last, as times are rounded.
+    low, high = (np.asarray(ends, np.float64) for ends in (BUCKETS.first_of(used) - 0.5, BUCKETS.last_of(used) + 0.5))
+    sums = np.cumsum(times.counts, axis=1)
     return (_log_quantile(weights, sums, low, high, share) for share in shares)
 
 

@@ -4,7 +4,7 @@ All but `storms` and `silences` can be added up over several folders of tables; 
 those of analysis/latency.py: quantiles come of sums of counts, and are the same as of all times at once.
 """
 
-from wiretool.analysis.latency import PRECISION
+from wiretool.analysis.latency import BUCKETS
 
 MINUTE_NS = 60 * 10**9
 #: A storm: so many connections of one client's host to one server, or more, each begun within this time of the one so
@@ -16,19 +16,9 @@ SILENCE_NS = 60 * 10**9
 #: The quantiles of times, by the name of their column.
 QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99, "p999_ns": 0.999}
 
-_BITS = PRECISION.bit_length()
-#: The bits that a number takes: the logarithm may be one off beside a power of two.
 _FUNCTIONS = (
     "CREATE SCHEMA gold",
-    """CREATE MACRO gold.bits_of(v) AS CASE
-        WHEN v < 1 THEN 0
-        WHEN v >> floor(log2(v))::INTEGER = 0 THEN floor(log2(v))::INTEGER
-        ELSE floor(log2(v))::INTEGER + 1 + (v >> (floor(log2(v))::INTEGER + 1) > 0)::INTEGER END""",
-    f"""CREATE MACRO gold.bucket_of(v) AS
-        greatest(gold.bits_of(v) - {_BITS}, 0) * {2 * PRECISION} + (v >> greatest(gold.bits_of(v) - {_BITS}, 0))""",
-    f"""CREATE MACRO gold.value_of(b) AS
-        ((b % {2 * PRECISION}) << (b // {2 * PRECISION})::INTEGER)
-        + ((1::BIGINT << (b // {2 * PRECISION})::INTEGER) >> 1)""",
+    *BUCKETS.macros("gold"),
     # "10.0.0.1:40000" or "[::1]:40000"
     r"CREATE MACRO gold.host_of(endpoint) AS regexp_replace(endpoint, ':[0-9]+$', '')",
 )

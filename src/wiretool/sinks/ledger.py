@@ -1,13 +1,10 @@
 """What became of every byte: the ledger file, and its totals in one line."""
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from textwrap import indent
 
-import msgspec
-
+from wiretool.codec.json_text import table_pieces
 from wiretool.errors import OutputError
 from wiretool.ledger import Account, Ledger
 from wiretool.sinks.output import open_output
@@ -46,14 +43,8 @@ def kept(
 
 
 def pieces_of(book: Ledger) -> Iterator[str]:
-    """The ledger as it is written, `as_json` in pieces of a connection each: there may be very many."""
-    head, tail = json.dumps({**book.head_as_json(), "connections": []}, indent=2).split("[]")
-    yield head + "["
-    between = "\n"
-    for row in book.rows_as_json():
-        yield between + indent(msgspec.json.format(msgspec.json.encode(row)).decode(), " " * 4)
-        between = ",\n"
-    yield ("\n  ]" if book.connections else "]") + tail + "\n"
+    """The ledger as it is written, `as_json` in pieces of a connection each."""
+    return table_pieces(book.head_as_json(), [("connections", book.rows_as_json())])
 
 
 def totals(book: Ledger) -> str:

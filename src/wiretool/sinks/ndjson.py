@@ -126,16 +126,21 @@ def chosen(record: Record, columns: Columns) -> Mapping[str, Any]:
     return {name: value for name, value in pairs if value is not None}
 
 
+def line_writer(columns: Columns | None) -> Callable[[Record], str]:
+    """Return a function from a record to its JSON text; with `columns` only those, by the names they were asked for."""
+    return RecordText().of if columns is None else partial(_chosen_text, columns)
+
+
 def _chosen_text(columns: Columns, record: Record) -> str:
     return json_text(chosen(record, columns))
 
 
 class NdjsonSink(Sink):
-    """One JSON object a line; with `columns` only those, by the names they were asked for."""
+    """One JSON object a line."""
 
     def __init__(self, output: Output, columns: Columns | None = None) -> None:
         self._put = output.write
-        self._line = RecordText().of if columns is None else partial(_chosen_text, columns)
+        self._line = line_writer(columns)
         self._lines: list[str] = []
         self._size = 0
         #: Lines that are put together, which is faster; each for itself where somebody is watching.
@@ -163,7 +168,7 @@ class JsonSink(Sink):
 
     def __init__(self, output: Output, columns: Columns | None = None) -> None:
         self._put = output.write
-        self._line = RecordText().of if columns is None else partial(_chosen_text, columns)
+        self._line = line_writer(columns)
         self._before = "["
 
     def write(self, record: Record) -> None:

@@ -1,6 +1,5 @@
 """A finding about a client as a folder: the traffic that shows it, a pytest file, its JSON form, and a page."""
 
-import json
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,15 +11,14 @@ from wiretool.fuzz.client.investigation import ConfirmedFault
 from wiretool.fuzz.client.reply_fault import FaultKind, ReplyFault, fault_form
 from wiretool.fuzz.findings.finding import (
     CAPTURE_FILE,
-    PAGE_FILE,
     TEST_FILE,
     VERSION,
     described_edit,
     one_line,
-    pytest_file,
     whole_folder,
+    write_texts,
 )
-from wiretool.fuzz.findings.folder import JSON_FILE, expected_line
+from wiretool.fuzz.findings.folder import expected_line
 from wiretool.fuzz.findings.reported_finding import ReportedFinding
 from wiretool.sinks.output import open_output
 from wiretool.sinks.pcapng import Recording
@@ -74,9 +72,7 @@ def write_client_finding(finding: ClientFinding, folder: Path) -> Path:
     """
     place = folder / finding.id
     with whole_folder(place) as part:
-        (part / JSON_FILE).write_text(json.dumps(client_finding_form(finding), indent=2) + "\n", "utf-8")
-        (part / PAGE_FILE).write_text(client_page(finding, place), "utf-8")
-        (part / TEST_FILE).write_text(pytest_file(finding.title, _NOTE), "utf-8")
+        write_texts(finding, part, client_finding_form(finding), client_page(finding, place), _NOTE)
         with open_output(part / CAPTURE_FILE) as output:
             run_plan(finding.setup, finding.confirmed.plan, recording=Recording(output))
     return place

@@ -1,6 +1,5 @@
 """A finding about the decoder as a folder: its packets, a pytest file, its JSON form, and a page; and its replay."""
 
-import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,14 +12,12 @@ from wiretool.fuzz.decoder.oracles import judge
 from wiretool.fuzz.decoder.run import ConfirmedCapture
 from wiretool.fuzz.findings.finding import (
     CAPTURE_FILE,
-    PAGE_FILE,
     TEST_FILE,
     VERSION,
     one_line,
-    pytest_file,
     whole_folder,
+    write_texts,
 )
-from wiretool.fuzz.findings.folder import JSON_FILE
 from wiretool.fuzz.findings.reported_finding import ReportedFinding
 from wiretool.fuzz.findings.standing import RUNS, Replayed, Standing
 from wiretool.fuzz.oracles import MEMORY, Bucket, Suspicion
@@ -72,9 +69,7 @@ def write_decoder_finding(finding: DecoderFinding, folder: Path) -> Path:
     """Write the folder of a finding into `folder` and return it. OSError where a file cannot be written."""
     place = folder / finding.id
     with whole_folder(place) as part:
-        (part / JSON_FILE).write_text(json.dumps(decoder_finding_form(finding), indent=2) + "\n", "utf-8")
-        (part / PAGE_FILE).write_text(decoder_page(finding, place), "utf-8")
-        (part / TEST_FILE).write_text(pytest_file(finding.title, _NOTE), "utf-8")
+        write_texts(finding, part, decoder_finding_form(finding), decoder_page(finding, place), _NOTE)
         write_packets(rendered(finding.confirmed.capture), part / CAPTURE_FILE)
     return place
 

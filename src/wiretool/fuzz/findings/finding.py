@@ -111,11 +111,6 @@ class Finding(ReportedFinding[Confirmed]):
         return self.confirmed.case is not None and not self.confirmed.sequence.steps
 
 
-def pytest_file(title: str, note: str) -> str:
-    """Return the text of the pytest file of a finding; `note` is a sentence about its replay."""
-    return _TEST.format(title=one_line(title).translate(_NOT_IN_PYTHON), note=note)
-
-
 def finding_form(finding: Finding, protocol: Protocol, command: Sequence[str]) -> dict[str, Any]:
     """Return the JSON form; `command` are the options that name the target."""
     confirmed = finding.confirmed
@@ -168,9 +163,17 @@ def add_cases(finding: Finding, place: Path, protocol: Protocol, command: Sequen
 def _write_texts(finding: Finding, folder: Path, place: Path, protocol: Protocol, command: Sequence[str]) -> None:
     """Write the files of a finding into a folder that becomes `place`, without the recording."""
     form = finding_form(finding, protocol, command)
+    write_texts(finding, folder, form, page(finding, place, protocol), _note(finding))
+
+
+def write_texts(
+    finding: ReportedFinding[Any], folder: Path, form: Mapping[str, Any], page_text: str, note: str
+) -> None:
+    """Write the JSON form, the page and the pytest file of a finding; `note` is a sentence about its replay."""
+    test = _TEST.format(title=one_line(finding.title).translate(_NOT_IN_PYTHON), note=note)
     (folder / JSON_FILE).write_text(json.dumps(form, indent=2) + "\n", "utf-8")
-    (folder / PAGE_FILE).write_text(page(finding, place, protocol), "utf-8")
-    (folder / TEST_FILE).write_text(pytest_file(finding.title, _note(finding)), "utf-8")
+    (folder / PAGE_FILE).write_text(page_text, "utf-8")
+    (folder / TEST_FILE).write_text(test, "utf-8")
 
 
 def _write_recording(path: Path, sequence: FuzzSequence, target: Target) -> None:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from hdrh.codec import HdrCookieException, HdrHistogramEncoder, HdrLengthException
 from hdrh.histogram import HdrHistogram
 
+from wiretool.analysis.buckets import Buckets
 from wiretool.errors import DecodeError, OverLimit
 from wiretool.load.result import Quantiles
 
@@ -23,13 +24,14 @@ LOWEST_US = 1
 HIGHEST_US = 3_600_000_000
 #: 1 part in 1000 (in fact 1 in 1024): finer than any two runs agree.
 DIGITS = 3
-#: Buckets double in width; each has so many steps (HdrHistogram's "sub-bucket half count" for three digits).
-STEPS_LOG2 = 10
-STEPS = 1 << STEPS_LOG2
+#: Which counter a number of microseconds belongs to: HdrHistogram's "sub-bucket half count" for three digits is 2**10.
+BUCKETS = Buckets(10)
+#: Counters up to `HIGHEST_US` and on to the next power of two.
+COUNTERS = 23 << BUCKETS.bits
 #: Characters of a text: every counter in 9 bytes, in base64. A worker or a file that gives more is not read.
 TEXT_CHARS_MAX = 300_000
 #: Bytes of what a text unpacks to: the header and every counter in 9.
-PAYLOAD_BYTES_MAX = 40 + 9 * 23 * STEPS
+PAYLOAD_BYTES_MAX = 40 + 9 * COUNTERS
 #: One counter: a thousand years of a million a second. Sums of all counters stay below 2**63.
 COUNT_MAX = 2**45
 #: Points of a curve, evenly on the scale that percentile plots use.
@@ -81,7 +83,7 @@ class Histogram:
         micros = np.fromiter(values, np.float64, len(values))  # a third less than asarray takes for a list
         micros *= 1e6
         np.clip(np.rint(micros, out=micros), LOWEST_US, HIGHEST_US, out=micros)
-        places = places_of(micros)
+        places = BUCKETS.buckets_of(micros.astype(np.int64))
         self._counts += np.bincount(places, minlength=len(self._counts)).astype(np.uint64)
         self._inner.total_count += len(places)
         self._inner.max_value = max(self._inner.max_value, int(micros.max()))
@@ -117,31 +119,22 @@ class Histogram:
     def recorded(self) -> tuple[Whole, Whole]:
         """The buckets in use: upper ends in microseconds, rising, and how many times are in each."""
         used = np.flatnonzero(self._counts)
-        return upper_ends(used), self._counts[used].astype(np.int64)
+        return BUCKETS.last_of(used), self._counts[used].astype(np.int64)
+
+    def counters(self) -> Counts:
+        """How many times are in each bucket; not a copy."""
+        return self._counts
 
     def _reached(self, ranks: Sequence[int]) -> list[int]:
         sums = np.cumsum(self._counts)
         places = np.searchsorted(sums, np.asarray(ranks, dtype=np.uint64))
-        return [int(value) for value in upper_ends(places)]
+        ends: list[int] = BUCKETS.last_of(places).tolist()
+        return ends
 
 
 def rank_of(percentile: float, count: int) -> int:
     """Which one of `count` sorted times stands for a percentile: the library's rounding, to agree with its tools."""
     return max(1, int(percentile * count / 100 + 0.5))
-
-
-def places_of(micros: npt.NDArray[np.float64]) -> Whole:
-    """Which counter each whole number of microseconds, none below 0, belongs to."""
-    doublings = np.maximum(np.frexp(micros)[1] - (STEPS_LOG2 + 1), 0)
-    places: Whole = (doublings << STEPS_LOG2) + (micros.astype(np.int64) >> doublings)
-    return places
-
-
-def upper_ends(places: npt.NDArray[np.integer[Any]]) -> Whole:
-    """The greatest microseconds that count in each of these counters: the way back from `places_of`."""
-    doublings = np.maximum(places.astype(np.int64) // STEPS - 1, 0)
-    ends: Whole = ((places.astype(np.int64) - doublings * STEPS + 1) << doublings) - 1
-    return ends
 
 
 def inner_from(text: str) -> Any:

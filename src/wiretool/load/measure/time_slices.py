@@ -9,7 +9,7 @@ import numpy.typing as npt
 from wiretool.errors import DecodeError
 from wiretool.load.backlog import drained_names
 from wiretool.load.measure.figures import measured
-from wiretool.load.measure.histograms import HIGHEST_US, Histogram
+from wiretool.load.measure.histograms import COUNTERS, Histogram, Whole
 from wiretool.load.result import Moment, Result, Second
 
 Floats = npt.NDArray[np.float64]
@@ -21,24 +21,22 @@ SOURCES = ("response", "service")
 _SINGLE_MAX = 6
 _FEWEST, _MOST = 5, 10
 _SECONDS_EACH = 3
-#: Buckets: of one microsecond as long as that is coarser than 3 in 1000, then of 3 in 1000. Half a microsecond down, as
-#: times are rounded.
-_FINENESS = 0.003
-_WHOLE = round(1 / _FINENESS)
-EDGES: Floats = np.concatenate(
-    [
-        np.arange(0.5, _WHOLE),
-        np.exp(np.arange(np.log(_WHOLE + 0.5), np.log(HIGHEST_US) + 2 * _FINENESS, _FINENESS)),
-    ]
-)
+
+
+class Times(NamedTuple):
+    """How many times of each stretch are in which bucket of a histogram."""
+
+    #: Those in use, rising.
+    buckets: Whole
+    #: Shape (stretches, buckets).
+    counts: Floats
 
 
 class Course(NamedTuple):
-    """One operation: exchanges of each stretch, and for each source how many of each stretch are in which bucket."""
+    """One operation: exchanges of each stretch, and the times of each source."""
 
     counts: Floats
-    #: Shape (stretches, buckets).
-    times: Mapping[str, Floats]
+    times: Mapping[str, Times]
 
 
 class Courses(NamedTuple):
@@ -83,29 +81,32 @@ def whole_seconds(result: Result) -> list[Second]:
 def _course(seconds: Sequence[Second], parts: Sequence[npt.NDArray[np.intp]], operation: str, name: str) -> Course:
     moments = [second.operations.get(operation) for second in seconds]
     counts = np.array([moment.count if moment else 0 for moment in moments], dtype=np.float64)
-    times = {
-        source: np.stack([rows[part].sum(axis=0) for part in parts])
-        for source, rows in _rows(seconds, moments, operation, name)
-    }
-    return Course(np.array([counts[part].sum() for part in parts]), times)
+    places = [f"{name}: second {second.second}, {operation}" for second in seconds]
+    return Course(np.array([counts[part].sum() for part in parts]), dict(_times(moments, parts, places)))
 
 
-def _rows(
-    seconds: Sequence[Second], moments: Sequence[Moment | None], operation: str, name: str
-) -> Iterator[tuple[str, Floats]]:
-    """Each source that every second has, service time only where it is another, with a row of buckets a second."""
+def _times(
+    moments: Sequence[Moment | None], parts: Sequence[npt.NDArray[np.intp]], places: Sequence[str]
+) -> Iterator[tuple[str, Times]]:
+    """Each source that every second has, service time only where it is another; `places` are for errors."""
     texts = {source: [_text(moment, source) for moment in moments] for source in SOURCES}
     for source, each in texts.items():
         if source != SOURCES[0] and each == texts[SOURCES[0]]:
             continue
         if any(moment and moment.count and not text for moment, text in zip(moments, each, strict=True)):
             continue
-        rows = np.zeros((len(seconds), len(EDGES)))
-        for row, second, text in zip(rows, seconds, each, strict=True):
-            if text:
-                where = f"{name}: second {second.second}, {operation}, {source}_histogram"
-                row += buckets_of(_read(text, where))
-        yield source, rows
+        counters = np.zeros((len(parts), COUNTERS))
+        for row, part in zip(counters, parts, strict=True):
+            for second in part:
+                if each[second]:
+                    row += _read(each[second], f"{places[second]}, {source}_histogram").counters()
+        yield source, times_of(counters)
+
+
+def times_of(counters: Floats) -> Times:
+    """The times of stretches out of all counters of each."""
+    used = np.flatnonzero(counters.any(axis=0))
+    return Times(used, counters[:, used])
 
 
 def _text(moment: Moment | None, source: str) -> str:
@@ -120,12 +121,3 @@ def _read(text: str, where: str) -> Histogram:
         return Histogram.from_text(text)
     except DecodeError as err:
         raise DecodeError(err.kind, err.why, path=where) from err
-
-
-def buckets_of(histogram: Histogram) -> Floats:
-    """How many times are from each of `EDGES` to the next."""
-    ends, counts = histogram.recorded()
-    widths = 2.0 ** np.maximum(np.frexp(ends.astype(np.float64))[1] - 11, 0)
-    middles = ends - (widths - 1) / 2
-    places = np.clip(np.searchsorted(EDGES, middles, side="right") - 1, 0, len(EDGES) - 1)
-    return np.bincount(places, weights=counts, minlength=len(EDGES)).astype(np.float64)

@@ -1,11 +1,13 @@
-"""The lines of JSON and of CSV: of many frames at once, or of one record."""
+"""The lines of JSON and of CSV: of many frames at once, or of one record.
+
+Both are the text of sinks/ndjson.py and sinks/csv.py; tests/sinks/lines/test_lines_parity.py compares them.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import pyarrow.compute as pc
 
-from wiretool.codec.json_text import json_text
 from wiretool.filter.names import spelt
 from wiretool.filter.tokens import steps_of
 from wiretool.records import Record
@@ -13,7 +15,7 @@ from wiretool.sinks.csv import NAMES, CsvText
 from wiretool.sinks.lines.cells import object_of
 from wiretool.sinks.lines.strings import Piece, joined
 from wiretool.sinks.lines.values import Steps, Values
-from wiretool.sinks.ndjson import RecordText, chosen
+from wiretool.sinks.ndjson import line_writer
 from wiretool.sinks.sink import Columns
 
 #: Both packets of a frame have a cell of their own in CSV.
@@ -49,10 +51,10 @@ class JsonForm(Form):
         super().__init__(columns)
         names = _JSON_NAMES if columns is None else tuple(dict.fromkeys(column.name for column in columns))
         self._steps = {name: steps_of(name) for name in names}
-        self._whole = RecordText().of
+        self._line = line_writer(columns)
 
     def line(self, record: Record) -> str:
-        return self._whole(record) if self.columns is None else json_text(chosen(record, self.columns))
+        return self._line(record)
 
     def lines(self, values: Values) -> Sequence[Piece]:
         cells = [(name, values.at(steps)) for name, steps in self._steps.items()]
