@@ -113,10 +113,7 @@ class PravegaConversation(Conversation):
         self.is_main_port = False
 
     def extent(self, side: Side, data: bytes, at: int, end: int) -> int:
-        length = int.from_bytes(data[at + 4 : at + 8], "big")
-        if end - at >= framing.HEADER_BYTES and length <= framing.PAYLOAD_BYTES_MAX[side]:
-            return framing.HEADER_BYTES + length
-        return framing.extent(framing.PAYLOAD_BYTES_MAX[side], data, at, end)
+        return framing.EXTENTS[side](data, at, end)
 
     def candidates(self, side: Side, data: bytes, at: int, end: int) -> Iterator[int]:
         return framing.HEADERS[side].find(data, at, end)

@@ -9,10 +9,12 @@ from wiretool.codec.message import Message, Side, by_type_id
 from wiretool.codec.reference import encode as encode_payload
 from wiretool.codec.types import Int
 from wiretool.errors import DecodeError, EncodeError
+from wiretool.protocols.pravega import framing as header
 from wiretool.protocols.pravega.framing import frame
 from wiretool.protocols.pravega_draft.messages import MESSAGES, Unknown
 
 PAYLOAD_BYTES_MAX = limits.PRAVEGA_PAYLOAD_BYTES_MAX
+PREFIX, extent = header.prefix(PAYLOAD_BYTES_MAX), header.extent(PAYLOAD_BYTES_MAX)
 BY_CODE: Mapping[int, type[Message]] = by_type_id(MESSAGES)
 #: The type as it stands in a header -> its class and decoder.
 BY_HEAD: Mapping[bytes, tuple[type[Message], Decoder]] = {

@@ -88,7 +88,7 @@ class DraftConversation(Conversation):
         self.keep_alives: deque[int] = deque(maxlen=256)
 
     def extent(self, side: Side, data: bytes, at: int, end: int) -> int:
-        return header.extent(framing.PAYLOAD_BYTES_MAX, data, at, end)
+        return framing.extent(data, at, end)
 
     def candidates(self, side: Side, data: bytes, at: int, end: int) -> Iterator[int]:
         return framing.candidates(side, data, at, end)

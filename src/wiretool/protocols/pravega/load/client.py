@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from uuid import UUID
 
+from wiretool.codec.frames.buffer import whole_frames
 from wiretool.codec.frames.patching import slot_of
 from wiretool.codec.message import Message
 from wiretool.codec.packed import layout
@@ -11,7 +12,7 @@ from wiretool.load.events import Head, Maker
 from wiretool.load.link import Link
 from wiretool.load.request_client import Talk, refused, unreadable
 from wiretool.protocols.pravega.failures import SegmentAlreadyExists
-from wiretool.protocols.pravega.framing import HEADER_BYTES, PAYLOAD_BYTES_MAX, annotate, encode, extent, parse
+from wiretool.protocols.pravega.framing import EXTENTS, HEADER_BYTES, annotate, encode, parse
 from wiretool.protocols.pravega.messages import (
     AppendBlock,
     AppendBlockEnd,
@@ -62,7 +63,7 @@ class Store(Talk):
 
     @staticmethod
     def extent(data: bytes, at: int, end: int) -> int:
-        return extent(PAYLOAD_BYTES_MAX["server"], data, at, end)
+        return EXTENTS["server"](data, at, end)
 
     @staticmethod
     def encoded(message: Message) -> bytes:
@@ -227,16 +228,15 @@ class Acks:
 
     def _feed_slowly(self, data: bytes) -> int:
         """As `feed`, whatever it is, frame by frame."""
-        at, last = 0, 0
+        end = last = 0
         try:
-            while (size := extent(PAYLOAD_BYTES_MAX["server"], data, at, len(data))) and at + size <= len(data):
-                reply = parse(data[at : at + size])
-                at += size
+            for at, end in whole_frames(data, EXTENTS["server"]):
+                reply = parse(data[at:end])
                 if isinstance(reply, DataAppended) and UUID(reply.writer_id).bytes == self._writer:
                     last = reply.event_number
                 elif not isinstance(reply, KeepAlive):
                     raise refused("an append", reply)
         except DecodeError as err:
             raise unreadable("an append", STRANGER, err) from err
-        self.rest = data[at:]
+        self.rest = data[end:]
         return last

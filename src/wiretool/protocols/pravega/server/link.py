@@ -41,7 +41,7 @@ from wiretool.server.timers import Timer, Timers
 GRPC_BEGINS = b"PRI * HTTP/2"
 #: The oldest wire version that a server has to do with.
 OLDEST_VERSION = 5
-_PAYLOAD_BYTES_MAX = framing.PAYLOAD_BYTES_MAX["client"]
+_extent = framing.EXTENTS["client"]
 #: The main port takes everything but the admin commands, the admin port everything but appends.
 Port = Literal["main", "admin"]
 
@@ -320,11 +320,3 @@ def _foreign(name: str) -> str:
 @cache
 def _sent(name: str) -> tuple[Side, str]:
     return ("server", name)
-
-
-def _extent(data: bytes, at: int, end: int) -> int:
-    """Bytes of the frame at `at` (see codec/frames/buffer.py)."""
-    length = int.from_bytes(data[at + 4 : at + 8], "big")
-    if end - at >= framing.HEADER_BYTES and length <= _PAYLOAD_BYTES_MAX:
-        return framing.HEADER_BYTES + length
-    return framing.extent(_PAYLOAD_BYTES_MAX, data, at, end)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 from uuid import UUID
 
+from wiretool.codec.frames.buffer import whole_frames
 from wiretool.codec.frames.patching import Slot, slot_of
 from wiretool.codec.message import Message
 from wiretool.codec.packed import layout
@@ -15,9 +16,8 @@ from wiretool.errors import DecodeError, Unmet
 from wiretool.load.events import Head, Maker
 from wiretool.load.link import Failed
 from wiretool.load.request_client import Talk, refused, unreadable
-from wiretool.protocols.pravega import framing as header
 from wiretool.protocols.pravega.framing import HEADER_BYTES, annotate
-from wiretool.protocols.pravega_draft.framing import PAYLOAD_BYTES_MAX, encode
+from wiretool.protocols.pravega_draft.framing import encode, extent
 from wiretool.protocols.pravega_draft.messages import (
     AppendSetup,
     BeginAppendBlock,
@@ -54,7 +54,7 @@ class Store(Talk):
 
     @staticmethod
     def extent(data: bytes, at: int, end: int) -> int:
-        return header.extent(PAYLOAD_BYTES_MAX, data, at, end)
+        return extent(data, at, end)
 
     @staticmethod
     def encoded(message: Message) -> bytes:
@@ -249,16 +249,15 @@ class Acks:
 
     def _feed_slowly(self, data: bytes) -> int:
         """As `feed`, whatever it is, frame by frame."""
-        at, last = 0, 0
+        end = last = 0
         try:
-            while (size := Store.extent(data, at, len(data))) and at + size <= len(data):
-                reply = message_of(data[at : at + size])
-                at += size
+            for at, end in whole_frames(data, extent):
+                reply = message_of(data[at:end])
                 if isinstance(reply, DataAppended) and UUID(reply.connection_id).bytes == self._id:
                     last = self._last_at(reply.connection_offset_ack_level)
                 elif not isinstance(reply, KeepAlive):
                     raise refused("an append", reply)
         except DecodeError as err:
             raise unreadable("an append", STRANGER, err) from err
-        self.rest = data[at:]
+        self.rest = data[end:]
         return last

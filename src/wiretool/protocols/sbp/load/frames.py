@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from wiretool import limits
 from wiretool.codec.flatbuffers.declaration import Table
-from wiretool.codec.frames.buffer import Inbox
+from wiretool.codec.frames.buffer import Inbox, whole_frames
 from wiretool.codec.frames.template import Stencil
 from wiretool.errors import DecodeError, EncodeError
 from wiretool.load.link import Failed, Link
@@ -197,14 +197,13 @@ class Acks:
 
     def _feed_slowly(self, data: bytes) -> None:
         """As `feed`, whatever it is, frame by frame."""
-        at = 0
+        end = 0
         try:
-            while (size := extent(data, at, len(data))) and at + size <= len(data):
-                self._take_frame(data[at : at + size])
-                at += size
+            for at, end in whole_frames(data, extent):
+                self._take_frame(data[at:end])
         except DecodeError as err:
             raise unreadable("an append", err) from err
-        self.rest = data[at:]
+        self.rest = data[end:]
 
     def _take_frame(self, data: bytes) -> None:
         frame = reading_of(self._schema, data, "an append").frame

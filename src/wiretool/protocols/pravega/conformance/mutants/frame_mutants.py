@@ -36,12 +36,12 @@ _MINUS_ONE = b"\xff" * 4
 
 @MUTANTS.declare("frame-limit-over", "The longest frame is measured without its header.")
 def _limit_over(patcher: Patcher) -> None:
-    patcher.set(link, "_PAYLOAD_BYTES_MAX", framing.PAYLOAD_BYTES_MAX["server"])
+    patcher.set(link, "_extent", framing.EXTENTS["server"])
 
 
 @MUTANTS.declare("frame-limit-under", "The longest frame that is allowed is one byte too long.")
 def _limit_under(patcher: Patcher) -> None:
-    patcher.set(link, "_PAYLOAD_BYTES_MAX", framing.PAYLOAD_BYTES_MAX["client"] - 1)
+    patcher.set(link, "_extent", framing.extent(framing.PAYLOAD_BYTES_MAX["client"] - 1))
 
 
 @MUTANTS.declare("frame-length-signed", "A length with the highest bit set counts as negative, and as nothing.")

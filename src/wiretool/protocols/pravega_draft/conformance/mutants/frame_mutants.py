@@ -15,7 +15,7 @@ MUTANTS = Mutants()
 
 
 def _limit(patcher: Patcher, payload_bytes_max: int) -> None:
-    patcher.set(link, "_extent", lambda data, at, end: header.extent(payload_bytes_max, data, at, end))
+    patcher.set(link, "extent", header.extent(payload_bytes_max))
 
 
 @MUTANTS.declare("frame-limit-over", "A length of 2^24 is allowed.")
