@@ -11,7 +11,7 @@ from typing import Any, Literal
 from wiretool import limits
 from wiretool.errors import ProtocolViolation
 from wiretool.protocols.pravega.commands import BY_CODE
-from wiretool.protocols.pravega.framing import HEADER_BYTES, extent, prefix
+from wiretool.protocols.pravega.framing import HEADER_BYTES, extent, prefix, type_at
 from wiretool.protocols.pravega.messages import (
     AppendBlock,
     AppendBlockEnd,
@@ -197,8 +197,8 @@ class Appends:
         if len(block) - whole < HEADER_BYTES:
             why = f"{len(block) - whole} bytes after the whole events are not an item"
             raise self._violation("bad-tail-item", why, "AppendBlockEnd")
-        kind = int.from_bytes(block[whole : whole + 4], "big", signed=True)
-        stop = whole + HEADER_BYTES + int.from_bytes(block[whole + 4 : whole + 8], "big")
+        kind = type_at(block, whole)
+        stop = whole + event_extent(block, whole, len(block))
         if stop > len(block):
             why = f"an item of {stop - whole} bytes after the whole events, {len(block) - whole} left"
             raise self._violation("bad-tail-item", why, "AppendBlockEnd")

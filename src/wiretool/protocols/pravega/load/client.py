@@ -3,14 +3,13 @@
 from collections.abc import Callable, Iterator
 from uuid import UUID
 
-from wiretool.codec.frames.buffer import whole_frames
 from wiretool.codec.frames.patching import slot_of
 from wiretool.codec.message import Message
 from wiretool.codec.packed import layout
 from wiretool.errors import DecodeError, Unmet
 from wiretool.load.events import Head, Maker
 from wiretool.load.link import Link
-from wiretool.load.request_client import Talk, refused, unreadable
+from wiretool.load.request_client import ReplyFrames, Talk, refused, unreadable
 from wiretool.protocols.pravega.failures import SegmentAlreadyExists
 from wiretool.protocols.pravega.framing import EXTENTS, HEADER_BYTES, annotate, encode, parse
 from wiretool.protocols.pravega.messages import (
@@ -196,27 +195,19 @@ class VaryingAppends:
         return b"".join(append_frames(self._writer_id, data, self.events, self.last))
 
 
-class Acks:
+class Acks(ReplyFrames):
     """What the server says to the appends of one writer."""
 
     def __init__(self, writer_id: str) -> None:
+        super().__init__(EXTENTS["server"])
         self._writer = UUID(writer_id).bytes
-        #: What came last, where it is not whole.
-        self.rest = b""
-
-    @staticmethod
-    def extent(data: bytes, at: int, end: int) -> int:
-        """Bytes of the frame that begins there (codec/frames/buffer.py)."""
-        return Store.extent(data, at, end)
 
     def feed(self, data: bytes) -> int:
         """The number of the last event that these bytes acknowledge, 0 where they do none.
 
         Failed for any other reply, and where none can be read.
         """
-        if self.rest:
-            data, self.rest = self.rest + data, b""
-        last = 0
+        data, last = self.joined(data), 0
         if len(data) % _ACK.size == 0:
             for type_id, length, writer, number, _, _, _ in _ACK.iter_unpack(data):
                 if type_id != _ACK_TYPE or length != _ACK.size - HEADER_BYTES or writer != self._writer:
@@ -228,15 +219,14 @@ class Acks:
 
     def _feed_slowly(self, data: bytes) -> int:
         """As `feed`, whatever it is, frame by frame."""
-        end = last = 0
+        last = 0
         try:
-            for at, end in whole_frames(data, EXTENTS["server"]):
-                reply = parse(data[at:end])
+            for frame in self.whole(data):
+                reply = parse(frame)
                 if isinstance(reply, DataAppended) and UUID(reply.writer_id).bytes == self._writer:
                     last = reply.event_number
                 elif not isinstance(reply, KeepAlive):
                     raise refused("an append", reply)
         except DecodeError as err:
             raise unreadable("an append", STRANGER, err) from err
-        self.rest = data[end:]
         return last

@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 from uuid import UUID
 
-from wiretool.codec.frames.buffer import whole_frames
 from wiretool.codec.frames.patching import Slot, slot_of
 from wiretool.codec.message import Message
 from wiretool.codec.packed import layout
 from wiretool.errors import DecodeError, Unmet
 from wiretool.load.events import Head, Maker
 from wiretool.load.link import Failed
-from wiretool.load.request_client import Talk, refused, unreadable
+from wiretool.load.request_client import ReplyFrames, Talk, refused, unreadable
 from wiretool.protocols.pravega.framing import HEADER_BYTES, annotate
 from wiretool.protocols.pravega_draft.framing import encode, extent
 from wiretool.protocols.pravega_draft.messages import (
@@ -216,28 +215,20 @@ class VaryingAppends:
         return ends[0][1]
 
 
-class Acks:
+class Acks(ReplyFrames):
     """What the server says to the appends of one appender."""
 
     def __init__(self, connection_id: str, blocks: Blocks) -> None:
+        super().__init__(extent)
         self._id = UUID(connection_id).bytes
         self._last_at = blocks.last_at
-        #: What came last, where it is not whole.
-        self.rest = b""
-
-    @staticmethod
-    def extent(data: bytes, at: int, end: int) -> int:
-        """Bytes of the frame that begins there (codec/frames/buffer.py)."""
-        return Store.extent(data, at, end)
 
     def feed(self, data: bytes) -> int:
         """The number of the last event that these bytes acknowledge, 0 where they do none.
 
         Failed for any other reply, and where none can be read.
         """
-        if self.rest:
-            data, self.rest = self.rest + data, b""
-        last = 0
+        data, last = self.joined(data), 0
         if len(data) % _ACK.size == 0:
             for type_id, length, connection_id, level in _ACK.iter_unpack(data):
                 if type_id != _ACK_TYPE or length != _ACK.size - HEADER_BYTES or connection_id != self._id:
@@ -249,15 +240,14 @@ class Acks:
 
     def _feed_slowly(self, data: bytes) -> int:
         """As `feed`, whatever it is, frame by frame."""
-        end = last = 0
+        last = 0
         try:
-            for at, end in whole_frames(data, extent):
-                reply = message_of(data[at:end])
+            for frame in self.whole(data):
+                reply = message_of(frame)
                 if isinstance(reply, DataAppended) and UUID(reply.connection_id).bytes == self._id:
                     last = self._last_at(reply.connection_offset_ack_level)
                 elif not isinstance(reply, KeepAlive):
                     raise refused("an append", reply)
         except DecodeError as err:
             raise unreadable("an append", STRANGER, err) from err
-        self.rest = data[end:]
         return last

@@ -58,12 +58,7 @@ def _length_signed(patcher: Patcher) -> None:
 
 @MUTANTS.declare("frame-too-long-waits", "A frame that is too long is waited for like any other.")
 def _too_long_waits(patcher: Patcher) -> None:
-    def extent(data: bytes, at: int, end: int) -> int:
-        if end - at < framing.HEADER_BYTES:
-            return 0
-        return framing.HEADER_BYTES + int.from_bytes(data[at + 4 : at + 8], "big")
-
-    patcher.set(link, "_extent", extent)
+    patcher.set(link, "_extent", framing.extent(0xFFFF_FFFF))
 
 
 @MUTANTS.declare("frame-in-one-piece", "A frame that does not arrive in one piece is lost.")
