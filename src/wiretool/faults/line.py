@@ -11,7 +11,7 @@ from wiretool.faults.actions import Reorder
 from wiretool.faults.adapter import FaultAdapter
 from wiretool.faults.lane import Kept, Lane
 from wiretool.faults.live import LiveWatch
-from wiretool.faults.passage import Passage, in_order
+from wiretool.faults.passage import Alteration, Passage, in_order
 from wiretool.faults.remnants import Remnants
 from wiretool.faults.standing import Standing
 from wiretool.protocols.base.recognise import Chunk, describe_foreign
@@ -283,10 +283,10 @@ class Line:
             if isinstance(standing.rule.action, Reorder) and direction.lane.is_holding_back:
                 continue  # it overtakes another one already
             self._act(standing, passage, now_ns)
-        if passage.is_taken_out:
+        if passage.alteration is Alteration.TAKEN_OUT:
             direction.remnants.expect(record, is_answered=bool(passage.back))
         self._send(direction, passage, now_ns)
-        if passage.is_taken_out:
+        if passage.alteration is Alteration.TAKEN_OUT:
             self._credit(direction, record, now_ns)
 
     def _credit(self, direction: Direction, record: Record, now_ns: int) -> None:
@@ -296,7 +296,7 @@ class Line:
             self.directions[other_side(direction.side)].insert(credit, now_ns)
 
     def _act(self, standing: Standing, passage: Passage, now_ns: int) -> None:
-        if passage.is_over:
+        if passage.alteration >= Alteration.FINAL:
             return
         try:
             passage.apply(standing.rule.action, standing.id)

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
 from typing import Any, Literal
 
 from wiretool import limits
@@ -43,6 +44,18 @@ def in_order(standings: Sequence[Standing]) -> list[Standing]:
     return [*sorted(standings[:count], key=lambda each: isinstance(each.rule.action, _ON_BYTES)), *standings[count:]]
 
 
+class Alteration(IntEnum):
+    """Degrees to which the actions so far have changed a message."""
+
+    NONE = 0
+    #: Its bytes are others.
+    CHANGED = 1
+    #: Nothing is left that a further action could be done to.
+    FINAL = 2
+    #: It was taken out of what its side says: dropped, or answered.
+    TAKEN_OUT = 3
+
+
 class Passage:
     """A message: the frame that completed it, and the frames of it that came before. Actions are done one by one."""
 
@@ -67,7 +80,7 @@ class Passage:
         self.asides = b"".join(part.raw for part in parts if dialect.is_aside(part))
         #: All of it as it came.
         self.whole = b"".join([*(part.raw for part in parts), record.raw])
-        self.is_changed = False
+        self.alteration = Alteration.NONE
         self.copies = 0
         self.delay_ns = 0
         self.stalls: list[tuple[int, int | None]] = []
@@ -77,11 +90,7 @@ class Passage:
         self.back = b""
         #: How the server is to keep it, where that is otherwise than it says.
         self.kept: How | None = None
-        #: It was taken out of what its side says: dropped, or answered.
-        self.is_taken_out = False
         self.ending: Literal["", "fin", "reset"] = ""
-        #: Nothing is left that a further action could be done to.
-        self.is_over = False
         self._form: Form | None = None
         #: What of it is wrong on purpose.
         self._spoilt: set[str] = set()
@@ -99,17 +108,16 @@ class Passage:
     @property
     def goes_on(self) -> bytes:
         """The bytes that go on."""
-        return self.asides + self.data if self.is_changed else self.whole
+        return self.asides + self.data if self.alteration else self.whole
 
-    def _replace(self, data: bytes, *, is_over: bool) -> None:
-        self.data, self.is_changed, self.is_over = data, True, is_over
+    def _replace(self, data: bytes, alteration: Alteration) -> None:
+        self.data, self.alteration = data, alteration
 
     def _delay(self, action: Delay) -> None:
         self.delay_ns += action.duration_ns
 
     def _drop(self, action: Drop) -> None:
-        self._replace(b"", is_over=True)
-        self.is_taken_out = True
+        self._replace(b"", Alteration.TAKEN_OUT)
 
     def _duplicate(self, action: Duplicate) -> None:
         if len(self.data) * (self.copies + action.copies) > limits.FAULT_HELD_BYTES:
@@ -123,11 +131,11 @@ class Passage:
         self.kept = action.how
 
     def _cut(self, action: CutAfter) -> None:
-        self._replace(self.data[: action.count], is_over=True)
+        self._replace(self.data[: action.count], Alteration.FINAL)
         self.ending = "fin"
 
     def _reset(self, action: Reset) -> None:
-        self._replace(b"", is_over=True)
+        self._replace(b"", Alteration.FINAL)
         self.ending = "reset"
 
     def _set(self, action: Set) -> None:
@@ -140,7 +148,8 @@ class Passage:
         return self._dialect.form(self.record) if self._form is None else self._form
 
     def _reform(self, form: Form) -> None:
-        self._replace(self._dialect.frame(self.record, form, self._first, self._conversation, self._rng), is_over=False)
+        data = self._dialect.frame(self.record, form, self._first, self._conversation, self._rng)
+        self._replace(data, Alteration.CHANGED)
         self._form = form
 
     def _wrong_length(self, action: WrongLength) -> None:
@@ -154,16 +163,15 @@ class Passage:
         if what in self._spoilt:
             raise EncodeError(f"its {what} is wrong already", path=self.record.message)
         self._spoilt.add(what)
-        self._replace(data, is_over=False)
+        self._replace(data, Alteration.CHANGED)
 
     def _answer(self, action: Answer) -> None:
         answer = self._dialect.answer(action, self.record, self._conversation)
         if self.side == "server":
-            self._replace(answer, is_over=True)
+            self._replace(answer, Alteration.FINAL)
         else:
-            self._replace(self._dialect.instead(self.record), is_over=True)
+            self._replace(self._dialect.instead(self.record), Alteration.TAKEN_OUT)
             self.back = answer
-            self.is_taken_out = True
 
 
 _DEEDS: Mapping[type, Callable[[Passage, Any], None]] = {

@@ -1,9 +1,10 @@
 """What is asked of a store one by one, outside of what is measured: the same for Pravega and its draft."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import ClassVar, TypeVar
 
-from wiretool.codec.frames.buffer import Inbox
+from wiretool.codec.frames.buffer import Extent, Inbox, whole_frames
 from wiretool.codec.message import Message
 from wiretool.errors import DecodeError
 from wiretool.load.link import Failed, Link
@@ -20,6 +21,28 @@ def refused(asked: str, reply: Message) -> Failed:
 def unreadable(asked: str, stranger: str, err: DecodeError) -> Failed:
     """The server answered with what is a `stranger` to the protocol: `no Pravega`, say."""
     return Failed(f"{asked} got a reply that is {stranger}: {err}", kind=f"{stranger}: {err.kind}")
+
+
+class ReplyFrames:
+    """The frames that a server sends on one connection."""
+
+    def __init__(self, extent: Extent) -> None:
+        self.extent = extent
+        #: What came last, where it is not whole.
+        self.rest = b""
+
+    def joined(self, data: bytes) -> bytes:
+        """Return what came last, where that was not whole, and these bytes."""
+        if self.rest:
+            data, self.rest = self.rest + data, b""
+        return data
+
+    def whole(self, data: bytes) -> Iterator[bytes]:
+        """Yield the whole frames of joined data, and note what comes after them."""
+        end = 0
+        for at, end in whole_frames(data, self.extent):
+            yield data[at:end]
+        self.rest = data[end:]
 
 
 class Talk(ABC):

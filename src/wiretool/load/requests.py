@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from wiretool.codec.frames.buffer import whole_frames
 from wiretool.codec.message import Message
 from wiretool.errors import DecodeError, EncodeError, UsageError
 from wiretool.expectations import json_problem
@@ -73,14 +74,13 @@ class Requests:
 
         Failed where they are not a frame of the protocol.
         """
-        data, at, newest = self.rest + data, 0, 0
+        data, end, newest = self.rest + data, 0, 0
         try:
-            while (size := self.extent(data, at, len(data))) and at + size <= len(data):
-                reading = self._conversation.read("server", data, at, at + size, 0)
+            for at, end in whole_frames(data, self.extent):
+                reading = self._conversation.read("server", data, at, end, 0)
                 newest = max(newest, reading.reply_to or 0)
-                at += size
         except DecodeError as err:
             what = f"not {self._protocol.name}"
             raise Failed(f"the reply is {what}: {err}", kind=f"{what}: {err.kind}") from err
-        self.rest = data[at:]
+        self.rest = data[end:]
         return newest

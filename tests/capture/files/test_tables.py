@@ -17,7 +17,8 @@ from wiretool.capture.files.tables import PacketTable
 from wiretool.capture.files.tables_of_files import read_packet_tables
 from wiretool.capture.packets import Packet
 from wiretool.codec.columns import Integers
-from wiretool.codec.frames.boundaries import Hops, Prefix, hop
+from wiretool.codec.frames.boundaries import Hops, hop
+from wiretool.codec.frames.prefix import Prefix
 from wiretool.errors import CaptureError
 
 

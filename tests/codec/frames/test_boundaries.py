@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wiretool.codec.frames import boundaries as hops
-from wiretool.codec.frames.boundaries import ABREAST_MIN, Hops, Prefix, find_boundaries, hop
+from wiretool.codec.frames.boundaries import ABREAST_MIN, Hops, find_boundaries, hop
+from wiretool.codec.frames.prefix import Prefix
 
 PLAIN = Prefix(header_bytes=8, length_at=4, counted_from=8, length_min=0, length_max=300)
 #: As in SBP: the length stands first and counts from behind itself.

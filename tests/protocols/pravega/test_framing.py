@@ -49,13 +49,13 @@ def test_the_largest_frame_of_each_side(side: Side, most: int) -> None:
 
 def test_a_length_is_unsigned() -> None:
     with pytest.raises(DecodeError, match="a payload of 2147483648 bytes"):
-        framing.extent(100, bytes.fromhex("0000006480000000"), 0, 8)
+        framing.extent(100)(bytes.fromhex("0000006480000000"), 0, 8)
 
 
 @given(st.binary(max_size=7), st.binary(max_size=5))
 def test_a_header_that_is_not_whole_says_nothing(before: bytes, header: bytes) -> None:
     data = before + header
-    assert framing.extent(100, data, len(before), len(data)) == 0
+    assert framing.extent(100)(data, len(before), len(data)) == 0
 
 
 def test_a_buffer_that_is_all_there_is() -> None:

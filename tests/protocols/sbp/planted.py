@@ -8,7 +8,7 @@ from wiretool.protocols.sbp.framing import FIXED_BYTES, HEADER_LENGTH_AT
 from wiretool.protocols.sbp.messages import APPEND, GOAWAY
 from wiretool.protocols.sbp.server import link
 from wiretool.protocols.sbp.server.codes import HEARTBEAT, OK
-from wiretool.protocols.sbp.server.link import SbpLink
+from wiretool.protocols.sbp.server.link import LinkPhase, SbpLink
 from wiretool.protocols.sbp.server.placement import PlacementDriver
 from wiretool.protocols.sbp.server.range_server import RangeServer
 from wiretool.protocols.sbp.server.reading import OPCODE
@@ -84,7 +84,7 @@ def _identifiers_of_all(patcher: Patcher) -> None:
 )
 def _append_after_goaway(patcher: Patcher) -> None:
     def check(self: SbpLink, data: bytes, now_ns: int) -> None:
-        if self._is_leaving and int.from_bytes(data[5:7], "big") == APPEND:
+        if self._phase is LinkPhase.LEAVING and int.from_bytes(data[5:7], "big") == APPEND:
             raise AttributeError("'NoneType' object has no attribute 'accept'")
 
     run_before(patcher, SbpLink, "take", check)
@@ -117,7 +117,7 @@ def _range_of_lost_maker(patcher: Patcher) -> None:
         key = (wanted.stream_id, wanted.index)
         if key not in server.replicas:
             makers[key] = self
-        elif type(request).__name__ == "FetchRequest" and makers.get(key, self)._is_gone:
+        elif type(request).__name__ == "FetchRequest" and makers.get(key, self)._phase is LinkPhase.GONE:
             raise AttributeError("'NoneType' object has no attribute 'number'")
 
     run_before(patcher, ServerLink, "_answer", answer)
@@ -157,7 +157,7 @@ def _ping_after_refusal(patcher: Patcher) -> None:
 def _goaway_twice(patcher: Patcher) -> None:
     def wrap(reply: Any) -> Any:
         def cut(self: SbpLink, frame: Any, header: Any, **named: Any) -> None:
-            leaving = [each for each in self.mock.links.values() if getattr(each, "_is_leaving", False)]
+            leaving = [each for each in self.mock.links.values() if isinstance(each, SbpLink) and each._phase]
             if frame.opcode == GOAWAY and leaving:
                 self.mock.outbox.send(self.number, b"\0\0\0\x10\x17")
                 return

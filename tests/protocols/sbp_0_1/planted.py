@@ -6,7 +6,7 @@ from tests.fuzz.planted.defects import Defects, hang, leak_buffers, run_before, 
 from wiretool.conformance.mutation.mutants import Patcher
 from wiretool.protocols.sbp.messages import APPEND, GOAWAY
 from wiretool.protocols.sbp.server.batches import Keeper
-from wiretool.protocols.sbp.server.link import SbpLink
+from wiretool.protocols.sbp.server.link import LinkPhase, SbpLink
 from wiretool.protocols.sbp_0_1.messages import S1
 from wiretool.protocols.sbp_0_1.server import asking, dialect_s1, dialect_s2
 from wiretool.protocols.sbp_0_1.server.serving import BatchLink
@@ -99,7 +99,7 @@ def _append_after_update(patcher: Patcher) -> None:
 )
 def _append_after_goaway(patcher: Patcher) -> None:
     def check(self: SbpLink, data: bytes, now_ns: int) -> None:
-        if self._is_leaving and int.from_bytes(data[5:7], "big") == APPEND:
+        if self._phase is LinkPhase.LEAVING and int.from_bytes(data[5:7], "big") == APPEND:
             raise AttributeError("'NoneType' object has no attribute 'settle'")
 
     run_before(patcher, SbpLink, "take", check)
@@ -109,7 +109,7 @@ def _append_after_goaway(patcher: Patcher) -> None:
 def _goaway_at_once(patcher: Patcher) -> None:
     def wrap(reply: Any) -> Any:
         def cut(self: SbpLink, frame: Any, header: Any, **named: Any) -> None:
-            others = [each for each in self.mock.links.values() if getattr(each, "_is_leaving", False)]
+            others = [each for each in self.mock.links.values() if isinstance(each, SbpLink) and each._phase]
             if frame.opcode == GOAWAY and others:
                 self.mock.outbox.send(self.number, b"\0\0\0\x10\x17")
                 return

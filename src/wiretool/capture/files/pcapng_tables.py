@@ -12,7 +12,8 @@ from wiretool.capture.files.pcapng import DATA_AT, FIRST_NS, LAST_NS, Interface,
 from wiretool.capture.files.source import Source
 from wiretool.capture.files.tables import TABLE_BYTES, PacketTable, filled
 from wiretool.codec.columns import Flags, Integers, gathered
-from wiretool.codec.frames.boundaries import Prefix, hop
+from wiretool.codec.frames.boundaries import hop
+from wiretool.codec.frames.prefix import Prefix
 from wiretool.errors import CaptureError
 from wiretool.limits import BLOCK_BYTES_MAX, PACKET_BYTES_MAX
 

@@ -10,7 +10,8 @@ from wiretool.capture.files.pcap import Variant, check_claim, read_head, read_re
 from wiretool.capture.files.source import Source
 from wiretool.capture.packets import Packet
 from wiretool.codec.columns import NO_INTEGERS, Integers, gathered
-from wiretool.codec.frames.boundaries import Prefix, hop
+from wiretool.codec.frames.boundaries import hop
+from wiretool.codec.frames.prefix import Prefix
 from wiretool.errors import CaptureError
 
 #: Bytes of a capture that one table takes in: enough that what is done once a table costs nothing, and small beside

@@ -2,34 +2,19 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple
 
 import numpy as np
 
 from wiretool.codec.columns import NO_INTEGERS, Flags, Integers, overlaid
+from wiretool.codec.frames.prefix import Prefix
 
 #: Blocks that are walked through side by side; fewer are faster one after another. The same for ranges.
 ABREAST_MIN = 16
 RANGES_ABREAST_MIN = 48
 #: The greatest length in a header.
 _ANY_LENGTH = 0xFFFF_FFFF
-
-
-@dataclass(frozen=True, slots=True)
-class Prefix:
-    """The length of a frame in its header: a u32 at `length_at`, of the bytes after `counted_from`."""
-
-    header_bytes: int
-    length_at: int
-    counted_from: int
-    length_min: int
-    length_max: int
-    #: Of its bytes.
-    order: str = ">"
-    #: The place and value of a byte that every header has, for `find_boundaries`; it may be after `header_bytes`.
-    magic: tuple[int, int] | None = None
 
 
 class Hops(NamedTuple):

@@ -1,9 +1,20 @@
 """The bytes of one client on their way to whole frames."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 #: Bytes of the frame that begins at `data[at]`, 0 where too few are there to tell (protocols/base/conversation.py).
 Extent = Callable[[bytes, int, int], int]
+
+
+def whole_frames(data: bytes, extent: Extent, at: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
+    """Yield where each whole frame of `data[at:end]` begins and ends: one after another from `at` on.
+
+    `extent` is asked when the caller is done with the frames before. DecodeError: no frame can begin so.
+    """
+    end = len(data) if end is None else end
+    while (size := extent(data, at, end)) and at + size <= end:
+        yield at, at + size
+        at += size
 
 
 class Inbox:

@@ -2,9 +2,12 @@
 
 import random
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from wiretool.codec.cursor import Span
+from wiretool.codec.frames.buffer import whole_frames
 from wiretool.codec.message import Side
 from wiretool.errors import DecodeError
 from wiretool.fuzz.decoder.capture import FuzzCapture, TcpPacket
@@ -41,16 +44,10 @@ class FieldPlaces:
         return found
 
     def _annotated(self, side: Side, data: bytes) -> list[Span]:
-        conversation, at, spans = self._protocol.open(False), 0, list[Span]()
-        while at < len(data):
-            try:
-                extent = conversation.extent(side, data, at, len(data))
-            except DecodeError:
-                break
-            if not 0 < extent <= len(data) - at:
-                break
-            spans += [each for each in conversation.annotate(side, data, at, at + extent) if each.length > 0]
-            at += extent
+        conversation, spans = self._protocol.open(False), list[Span]()
+        with suppress(DecodeError):
+            for at, end in whole_frames(data, partial(conversation.extent, side)):
+                spans += [each for each in conversation.annotate(side, data, at, end) if each.length > 0]
         return spans
 
 

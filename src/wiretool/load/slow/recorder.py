@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from wiretool.codec.frames.buffer import whole_frames
 from wiretool.errors import DecodeError
 from wiretool.load.slow.model import Piece, Slow, SlowConnection, SlowExchange
 from wiretool.load.slow.setup_bytes import Opened
@@ -82,11 +83,11 @@ def frames_in(reader: Framed, data: bytes) -> Iterator[tuple[bytes, bytes]]:
     Meanwhile the reader is to be fed what is given here, and nothing else.
     """
     whole = reader.rest + data
-    at, fed = 0, len(whole) - len(data)
+    fed = len(whole) - len(data)
     try:
-        while (size := reader.extent(whole, at, len(whole))) and at + size <= len(whole):
-            yield whole[fed : at + size], whole[at : at + size]
-            at = fed = at + size
+        for at, end in whole_frames(whole, reader.extent):
+            yield whole[fed:end], whole[at:end]
+            fed = end
     except DecodeError:
         pass  # whoever reads it says what is wrong with it
     if fed < len(whole):

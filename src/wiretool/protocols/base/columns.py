@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wiretool.codec.columns import Column, Columns, Flags, Integers
-from wiretool.codec.frames.boundaries import FrameBoundaries, Prefix, find_boundaries
+from wiretool.codec.frames.boundaries import FrameBoundaries, find_boundaries
+from wiretool.codec.frames.prefix import Prefix
 from wiretool.codec.message import Message, Side
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.protocol import Protocol

@@ -82,7 +82,19 @@ def frame_extent(side: Side, data: bytes, at: int, end: int) -> int:
     wrong = header_defects(side, header, may_deflate=True)
     if len(wrong) > ODDITIES_MAX:
         raise DecodeError("bad_frame_header", "; ".join(defect.why for defect in wrong))
-    if header.length > limits.WEBSOCKET_MESSAGE_BYTES_MAX:
+    return _bounded(header, limits.WEBSOCKET_MESSAGE_BYTES_MAX)
+
+
+def strict_extent(side: Side, header: Header, payload_bytes_max: int, *, may_deflate: bool) -> int:
+    """Return the bytes of the frame with this header; DecodeError where `side` must not send it."""
+    wrong = header_defects(side, header, may_deflate=may_deflate)
+    if wrong:
+        raise wrong[0]
+    return _bounded(header, payload_bytes_max)
+
+
+def _bounded(header: Header, payload_bytes_max: int) -> int:
+    if header.length > payload_bytes_max:
         raise OverLimit("message_too_big", f"a frame of {header.length} bytes")
     return header.size + header.length
 

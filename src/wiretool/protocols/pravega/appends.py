@@ -11,6 +11,7 @@ from typing import Any, Literal
 from wiretool import limits
 from wiretool.errors import ProtocolViolation
 from wiretool.protocols.pravega.commands import BY_CODE
+from wiretool.protocols.pravega.framing import HEADER_BYTES, extent, prefix, type_at
 from wiretool.protocols.pravega.messages import (
     AppendBlock,
     AppendBlockEnd,
@@ -24,8 +25,9 @@ from wiretool.protocols.pravega.messages import (
 #: Where the client is with its appends: no block is open, one is, or a block may be open that was not captured.
 Phase = Literal["idle", "block", "lost"]
 
-HEADER_BYTES = 8
 EVENT_HEAD = b"\0\0\0\0"
+#: Events are frames; the bytes that they are in have their bound.
+EVENT_PREFIX, event_extent = prefix(0xFFFF_FFFF), extent(0xFFFF_FFFF)
 _PARTIAL_EVENT = PartialEvent.declaration.type_id
 _PADDING = Padding.declaration.type_id
 
@@ -195,8 +197,8 @@ class Appends:
         if len(block) - whole < HEADER_BYTES:
             why = f"{len(block) - whole} bytes after the whole events are not an item"
             raise self._violation("bad-tail-item", why, "AppendBlockEnd")
-        kind = int.from_bytes(block[whole : whole + 4], "big", signed=True)
-        stop = whole + HEADER_BYTES + int.from_bytes(block[whole + 4 : whole + 8], "big")
+        kind = type_at(block, whole)
+        stop = whole + event_extent(block, whole, len(block))
         if stop > len(block):
             why = f"an item of {stop - whole} bytes after the whole events, {len(block) - whole} left"
             raise self._violation("bad-tail-item", why, "AppendBlockEnd")
@@ -256,11 +258,11 @@ def spans_of(data: bytes, at: int, end: int, num_events: int) -> list[tuple[int,
     """Where the bodies are that `bodies_of` would give of `data[at:end]`."""
     spans: list[tuple[int, int]] = []
     while at < end:
-        start = at + HEADER_BYTES
-        stop = start + int.from_bytes(data[at + 4 : start], "big")
-        if stop > end or data[at : at + 4] != EVENT_HEAD or len(spans) == num_events:
+        size = event_extent(data, at, end)
+        stop = at + size
+        if not size or stop > end or data[at : at + 4] != EVENT_HEAD or len(spans) == num_events:
             return []
-        spans.append((start, stop))
+        spans.append((at + HEADER_BYTES, stop))
         at = stop
     return spans
 

@@ -7,7 +7,7 @@ from wiretool.consistency.appended import AppendedBytes
 from wiretool.consistency.segment_log import digest_of, split_events
 from wiretool.consistency.stored_levels import StoredLevels
 from wiretool.errors import ProtocolViolation
-from wiretool.protocols.pravega.appends import EVENT_HEAD, HEADER_BYTES, Appends, event_frame
+from wiretool.protocols.pravega.appends import EVENT_HEAD, Appends, event_extent, event_frame
 from wiretool.protocols.pravega.messages import (
     AppendBlock,
     AppendBlockEnd,
@@ -32,10 +32,8 @@ def event_end(data: bytes | bytearray, at: int) -> int:
     head = data[at : at + len(EVENT_HEAD)]
     if head != EVENT_HEAD[: len(head)]:
         return -1
-    if at + HEADER_BYTES > len(data):
-        return 0
-    end = at + HEADER_BYTES + int.from_bytes(data[at + len(EVENT_HEAD) : at + HEADER_BYTES], "big")
-    return end if end <= len(data) else 0
+    size = event_extent(data, at, len(data))
+    return at + size if 0 < size <= len(data) - at else 0
 
 
 class ConnectionWriters:

@@ -1,7 +1,8 @@
 """The events part of Pravega: events in blocks and in conditional appends."""
 
 from wiretool.protocols.base.events import EventLayout
-from wiretool.protocols.pravega.appends import HEADER_BYTES, event_frame
+from wiretool.protocols.pravega.appends import event_frame
+from wiretool.protocols.pravega.framing import HEADER_BYTES
 from wiretool.protocols.pravega.messages import AppendBlock, AppendBlockEnd
 from wiretool.protocols.pravega.structures import EventFrame
 

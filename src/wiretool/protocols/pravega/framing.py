@@ -7,6 +7,7 @@ from typing import Any
 
 from wiretool import limits
 from wiretool.codec.cursor import Cursor, Span
+from wiretool.codec.frames.prefix import Prefix, PrefixExtent
 from wiretool.codec.message import Message, Side, fields_of
 from wiretool.codec.reference import encode as encode_payload
 from wiretool.codec.reference import read_fields
@@ -50,15 +51,23 @@ def encode(message: Message, side: Side) -> bytes:
     return frame(cls.declaration.type_id, encode_payload(message), PAYLOAD_BYTES_MAX[side])
 
 
-def extent(payload_bytes_max: int, data: bytes, at: int, end: int) -> int:
-    """Bytes of the frame at `at`, 0 where its header is not whole; DecodeError `frame-too-large`."""
-    if end - at < HEADER_BYTES:
-        return 0
-    length = int.from_bytes(data[at + 4 : at + 8], "big")
-    if length > payload_bytes_max:
+def prefix(payload_bytes_max: int) -> Prefix:
+    """Return the header of frames whose payload is not larger."""
+    return Prefix(HEADER_BYTES, 4, HEADER_BYTES, 0, payload_bytes_max)
+
+
+def extent(payload_bytes_max: int) -> PrefixExtent:
+    """Return the function that finds the end of such a frame; DecodeError `frame-too-large`."""
+
+    def too_large(length: int, _: int | None) -> DecodeError:
         why = f"a payload of {length} bytes, {payload_bytes_max} allowed"
-        raise DecodeError("frame-too-large", why, path="length", offset=4)
-    return HEADER_BYTES + length
+        return DecodeError("frame-too-large", why, path="length", offset=4)
+
+    return prefix(payload_bytes_max).extent(too_large)
+
+
+PREFIXES: Mapping[Side, Prefix] = {side: prefix(most) for side, most in PAYLOAD_BYTES_MAX.items()}
+EXTENTS: Mapping[Side, PrefixExtent] = {side: extent(most) for side, most in PAYLOAD_BYTES_MAX.items()}
 
 
 def parse(data: bytes) -> Message:

@@ -82,6 +82,23 @@ SEGMENT_FIELD: Mapping[type[Message], str] = {
 }
 
 
+def misplaced(phase: Phase, side: Side, cls: type[Message]) -> ProtocolViolation:
+    """Return why a command has no place in a phase: TABLE has none for it."""
+    if may_send(side, cls):
+        kind, why = "block-not-ended", "a block of appends is open"
+    elif side == "client" and cls in (Event, PartialEvent):
+        kind, why = "event-outside-block", "it stands only in the data of a block"
+    else:
+        kind, why = "wrong-side", f"the {side} never sends it"
+    return ProtocolViolation(kind, why, phase=phase, side=side, message=cls.declaration.name)
+
+
+def admin_on_main_port(phase: Phase, cls: type[Message]) -> ProtocolViolation:
+    """Return what is wrong with an admin command where appends are taken."""
+    why = "only the admin port takes it"
+    return ProtocolViolation("admin-on-main-port", why, phase=phase, side="client", message=cls.declaration.name)
+
+
 class PravegaConversation(Conversation):
     """One connection to a segment store. `is_whole`: its first bytes were captured."""
 
@@ -96,10 +113,7 @@ class PravegaConversation(Conversation):
         self.is_main_port = False
 
     def extent(self, side: Side, data: bytes, at: int, end: int) -> int:
-        length = int.from_bytes(data[at + 4 : at + 8], "big")
-        if end - at >= framing.HEADER_BYTES and length <= framing.PAYLOAD_BYTES_MAX[side]:
-            return framing.HEADER_BYTES + length
-        return framing.extent(framing.PAYLOAD_BYTES_MAX[side], data, at, end)
+        return framing.EXTENTS[side](data, at, end)
 
     def candidates(self, side: Side, data: bytes, at: int, end: int) -> Iterator[int]:
         return framing.HEADERS[side].find(data, at, end)
@@ -132,9 +146,9 @@ class PravegaConversation(Conversation):
             return self._read_broken(side, cls, data, at, end, err)
         left_over = data[stop:end] if stop != end else b""
         if phase is None:
+            violation = misplaced(appends.phase, side, cls)
             if not may_send(side, cls):
-                return self._read_misplaced(side, message, left_over)
-            violation = self._violation("block-not-ended", "a block of appends is open", side, name)
+                return Reading(name, message, (violation,), left_over=left_over)
             appends.drop_block()
             reading = self.read(side, data, at, end, n)
             return reading._replace(defects=(violation, *reading.defects))
@@ -158,18 +172,6 @@ class PravegaConversation(Conversation):
             self.appends.lose()
         fields = framing.readable_fields(cls, data, at + framing.HEADER_BYTES, end)
         return Reading(cls.declaration.name, fields, (framing.rebased(err, at),))
-
-    def _read_misplaced(self, side: Side, message: Message, left_over: bytes) -> Reading:
-        """A command that this side never sends as a frame of its own."""
-        name = message.declaration.name
-        if side == "client" and isinstance(message, Event | PartialEvent):
-            violation = self._violation("event-outside-block", "it stands only in the data of a block", side, name)
-        else:
-            violation = self._violation("wrong-side", f"the {side} never sends it", side, name)
-        return Reading(name, message, (violation,), left_over=left_over)
-
-    def _violation(self, kind: str, why: str, side: Side, name: str) -> ProtocolViolation:
-        return ProtocolViolation(kind, why, phase=self.appends.phase, side=side, message=name)
 
     # -- appends -----------------------------------------------------------------------------------------------------
 
@@ -240,8 +242,7 @@ class PravegaConversation(Conversation):
     def _admin_request(self, request: FlushToStorage | ListStorageChunks, n: int) -> Outcome:
         """Only the admin port takes it, where nothing is ever appended."""
         if self.is_main_port:
-            name = request.declaration.name
-            raise self._violation("admin-on-main-port", "only the admin port takes it", "client", name)
+            raise admin_on_main_port(self.appends.phase, type(request))
         return self._request(request, n)
 
     def _read_segment(self, request: ReadSegment, n: int) -> Outcome:

@@ -5,6 +5,7 @@ through, or would be one call too many at once, waits for its turn.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from h2.config import H2Configuration
@@ -13,8 +14,10 @@ from h2.errors import ErrorCodes
 from h2.events import ConnectionTerminated, DataReceived, StreamEnded, StreamReset
 from h2.exceptions import ProtocolError
 
+from wiretool import limits
+from wiretool.codec.frames.buffer import Inbox
 from wiretool.errors import EncodeError
-from wiretool.protocols.pravega_controller.frames import GOAWAY, HEADER_BYTES, read_header
+from wiretool.protocols.pravega_controller.frames import GOAWAY, plain_extent, read_header
 
 #: Name and value.
 Header = tuple[str, str]
@@ -54,8 +57,7 @@ class Client:
         self.why_gone = ""
         #: Up to which stream there will be answers; None for all.
         self._last_stream: int | None = None
-        #: The frame that is not whole yet.
-        self._rest = b""
+        self._inbox = Inbox(partial(plain_extent, length_max=limits.HTTP2_FRAME_BYTES_MAX))
 
     def call(self, call: int, headers: Sequence[Header], message: bytes) -> list[Part]:
         """Begin a call with a message in its prefix. EncodeError where the server takes no more, or headers are bad."""
@@ -117,14 +119,9 @@ class Client:
 
     def _frames(self, data: bytes) -> Iterator[bytes]:
         """The frames that are whole by now."""
-        data, at = self._rest + data, 0
-        while len(data) - at >= HEADER_BYTES:
-            end = at + HEADER_BYTES + read_header(data, at).length
-            if end > len(data):
-                break
-            yield data[at:end]
-            at = end
-        self._rest = data[at:]
+        self._inbox.feed(data)
+        while (frame := self._inbox.next()) is not None:
+            yield frame
 
     def _hear(self, frame: bytes) -> None:
         """What a frame says. At a GOAWAY h2 lets go of all streams, so it hears of none that lets calls go on."""

@@ -69,11 +69,16 @@ def frame_extent(side: Side, data: bytes, at: int, end: int, length_max: int) ->
     """Bytes of the frame at `data[at]`, 0 while that is not known; DecodeError for one longer than it may be."""
     if is_preface(side, data, at, end):
         return len(PREFACE)
+    return plain_extent(data, at, end, length_max)
+
+
+def plain_extent(data: bytes, at: int, end: int, length_max: int) -> int:
+    """Return the same where the preface is over."""
     if end - at < HEADER_BYTES:
         return 0
     length = int.from_bytes(data[at : at + 3], "big")
     if length > length_max:
-        raise OverLimit("frame_size", f"a frame of {length} bytes, {length_max} are allowed", path="length", offset=at)
+        raise OverLimit("frame_size", f"a frame of {length} bytes, {length_max} are allowed", path="length")
     return HEADER_BYTES + length
 
 

@@ -9,7 +9,6 @@ from typing import Any, Literal
 from wiretool import limits
 from wiretool.codec.message import Side
 from wiretool.errors import ProtocolViolation
-from wiretool.protocols.pravega.framing import HEADER_BYTES
 from wiretool.protocols.pravega_draft.messages import BeginAppendBlock, EndAppendBlock
 
 #: Where the client is with its appends: outside a block, in one, behind its end with a cut message still to come, or
@@ -176,6 +175,7 @@ class Blocks:
 
     def complete(self, message: str) -> tuple[dict[str, Any], bytes] | None:
         """The block that is complete now and the bytes to store (S11, S13); None where it was not captured whole."""
+        self.phase = "outside"
         block, self._block = self._block, None
         if block is None or block.end is None or block.is_too_large:
             return None
@@ -208,42 +208,3 @@ class Blocks:
     def violation(self, kind: str, why: str, message: str, side: Side = "client") -> ProtocolViolation:
         """A rule that was broken here."""
         return ProtocolViolation(kind, why, phase=self.phase, side=side, message=message)
-
-
-class Partial:
-    """The pieces that one side has sent of a message that was cut."""
-
-    def __init__(self) -> None:
-        self._data = bytearray()
-        self._bytes = 0
-        self._is_open = False
-
-    @property
-    def held_bytes(self) -> int:
-        """Return the bytes of the pieces so far."""
-        return len(self._data)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether pieces are still to come."""
-        return self._is_open
-
-    def drop(self) -> None:
-        """The rest will not come."""
-        self._data = bytearray()
-        self._is_open = False
-
-    def add(self, part: str, data: bytes) -> bytes | None:
-        """The whole frame, when `data` is its last piece."""
-        if part == "BEGIN":
-            self.drop()
-            self._is_open, self._bytes = True, 0
-        assert self._is_open
-        self._bytes += len(data)
-        if self._bytes <= HEADER_BYTES + limits.PRAVEGA_PAYLOAD_BYTES_MAX:
-            self._data += data
-        if part != "END":
-            return None
-        whole = bytes(self._data)
-        self.drop()
-        return whole

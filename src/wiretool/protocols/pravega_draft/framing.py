@@ -8,11 +8,13 @@ from wiretool.codec.compiled import Decoder, decoder
 from wiretool.codec.message import Message, Side, by_type_id
 from wiretool.codec.reference import encode as encode_payload
 from wiretool.codec.types import Int
-from wiretool.errors import EncodeError
+from wiretool.errors import DecodeError, EncodeError
+from wiretool.protocols.pravega import framing as header
 from wiretool.protocols.pravega.framing import frame
 from wiretool.protocols.pravega_draft.messages import MESSAGES, Unknown
 
 PAYLOAD_BYTES_MAX = limits.PRAVEGA_PAYLOAD_BYTES_MAX
+PREFIX, extent = header.prefix(PAYLOAD_BYTES_MAX), header.extent(PAYLOAD_BYTES_MAX)
 BY_CODE: Mapping[int, type[Message]] = by_type_id(MESSAGES)
 #: The type as it stands in a header -> its class and decoder.
 BY_HEAD: Mapping[bytes, tuple[type[Message], Decoder]] = {
@@ -34,6 +36,11 @@ def encode(message: Message) -> bytes:
     if cls not in MESSAGES:
         raise EncodeError(f"{cls.__name__} is not a message of pravega-draft")
     return frame(cls.declaration.type_id, encode_payload(message), PAYLOAD_BYTES_MAX)
+
+
+def left_over(count: int, at: int) -> DecodeError:
+    """The draft gives no meaning to bytes after the last field, which ends at `at`."""
+    return DecodeError("trailing-bytes", f"{count} bytes after the last field", offset=at)
 
 
 def _pattern(side: Side) -> re.Pattern[bytes]:

@@ -12,7 +12,7 @@ from wiretool.protocols.base.conversation import Conversation, Defect, Reading
 from wiretool.protocols.pravega import framing as header
 from wiretool.protocols.pravega.appends import events_of
 from wiretool.protocols.pravega_draft import framing, trust
-from wiretool.protocols.pravega_draft.blocks import Blocks, Partial, Phase
+from wiretool.protocols.pravega_draft.blocks import Blocks, Phase
 from wiretool.protocols.pravega_draft.messages import (
     MESSAGES,
     AppendSetup,
@@ -33,6 +33,7 @@ from wiretool.protocols.pravega_draft.messages import (
     WrongHost,
 )
 from wiretool.protocols.pravega_draft.pairing import Acks, Asked, Requests
+from wiretool.protocols.pravega_draft.partial_messages import Partial, join, put_together
 
 PHASES: tuple[Phase, ...] = get_args(Phase)
 #: What stands inside a block or around it.
@@ -67,6 +68,14 @@ Outcome = tuple[int | None, Mapping[str, Any] | None, list[Mapping[str, Any]] | 
 _NOTHING: Outcome = (None, None, None)
 
 
+def misplaced(blocks: Blocks, side: Side, message: Message) -> ProtocolViolation:
+    """Return why a message has no place in the phase of the connection."""
+    kind, why = "wrong-side", f"the {side} never sends it"
+    if framing.may_send(side, type(message)):
+        kind, why = _MISPLACED[type(message)]
+    return blocks.violation(kind, why, message.declaration.name, side)
+
+
 class DraftConversation(Conversation):
     """One connection. `is_whole`: its first bytes were captured."""
 
@@ -79,7 +88,7 @@ class DraftConversation(Conversation):
         self.keep_alives: deque[int] = deque(maxlen=256)
 
     def extent(self, side: Side, data: bytes, at: int, end: int) -> int:
-        return header.extent(framing.PAYLOAD_BYTES_MAX, data, at, end)
+        return framing.extent(data, at, end)
 
     def candidates(self, side: Side, data: bytes, at: int, end: int) -> Iterator[int]:
         return framing.candidates(side, data, at, end)
@@ -113,7 +122,7 @@ class DraftConversation(Conversation):
         except DecodeError as err:
             return self._read_broken(side, cls, data, at, end, err)
         left_over = data[stop:end]
-        defects: list[Defect] = [_trailing(left_over, stop - at)] if left_over else []
+        defects: list[Defect] = [framing.left_over(len(left_over), stop - at)] if left_over else []
         fields: Message | Mapping[str, Any] = message
         outcome = _NOTHING
         if cls is BeginAppendBlock and side == "client" and self.blocks.phase in ("block", "tail"):
@@ -146,31 +155,17 @@ class DraftConversation(Conversation):
             self.blocks.pass_frame(frame_bytes)
         partial = self.partials[side]
         was_sure, self._is_sure_of_partials[side] = self._is_sure_of_partials[side], True
-        if message.part == "BEGIN" and partial.is_open:
-            partial.drop()
-            raise self._violation("partial-already-open", "the message before it is not complete", side, message)
-        if message.part != "BEGIN" and not partial.is_open:
-            self._is_sure_of_partials[side] = was_sure or message.part == "END"
-            if was_sure:
-                raise self._violation("partial-not-open", "no message is being put together", side, message)
+        if not (was_sure or partial.is_open or message.part == "BEGIN"):
+            self._is_sure_of_partials[side] = message.part == "END"
             return message, _NOTHING
-        whole = partial.add(message.part, message.data)
+        whole = join(partial, message, self.blocks, side)
         return (message, _NOTHING) if whole is None else self._put_together(side, message, whole, n)
 
     def _put_together(
         self, side: Side, last: PartialMessage, whole: bytes, n: int
     ) -> tuple[Message | Mapping[str, Any], Outcome]:
         """The message that the pieces made up."""
-        length = int.from_bytes(whole[4:8], "big")
-        if len(whole) != header.HEADER_BYTES + length:
-            why = f"the pieces are {len(whole)} bytes, the header in them has {length} and 8"
-            raise self._violation("partial-length-mismatch", why, side, last)
-        found = framing.BY_HEAD.get(whole[:4])
-        if found is None:
-            raise header.unknown_type(whole, 0)
-        if found[0] is PartialMessage:
-            raise self._violation("partial-already-open", "a piece inside the pieces", side, last)
-        message, _ = found[1](whole, header.HEADER_BYTES, len(whole))
+        message, _ = put_together(whole, self.blocks, side)
         in_tail = side == "client" and self.blocks.phase == "tail"
         if isinstance(message, Event) and in_tail:
             self.blocks.store(whole)
@@ -188,7 +183,7 @@ class DraftConversation(Conversation):
         cls = type(message)
         phase = TABLE.get((self.blocks.phase, side, cls))
         if phase is None:
-            raise self._misplaced(side, message)
+            raise misplaced(self.blocks, side, message)
         if side == "client" and cls is not EndAppendBlock and not is_put_together:
             self.blocks.pass_frame(len(frame))
         try:
@@ -211,14 +206,7 @@ class DraftConversation(Conversation):
         self.blocks.phase = phase
         return outcome
 
-    def _misplaced(self, side: Side, message: Message) -> ProtocolViolation:
-        """Why the message has no place here."""
-        if not framing.may_send(side, type(message)):
-            return self._violation("wrong-side", f"the {side} never sends it", side, message)
-        return self._violation(*_MISPLACED[type(message)], side, message)
-
     def _complete(self, message: str, n: int) -> Outcome:
-        self.blocks.phase = "outside"
         done = self.blocks.complete(message)
         if done is None:
             return _NOTHING
@@ -268,11 +256,6 @@ class DraftConversation(Conversation):
             self.keep_alives.append(n)
             return None
         return self.keep_alives.popleft() if self.keep_alives else None
-
-
-def _trailing(left_over: bytes, at: int) -> DecodeError:
-    """The draft gives no meaning to bytes after the last field."""
-    return DecodeError("trailing-bytes", f"{len(left_over)} bytes after the last field", offset=at)
 
 
 _HANDLERS: Mapping[type[Message], Callable[[DraftConversation, Any, int], Outcome]] = {

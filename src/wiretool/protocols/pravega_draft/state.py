@@ -7,9 +7,10 @@ from typing import Literal
 from wiretool.codec.state_types import BOOL, BUFFER, INT, TEXT, by_side, fresh, many, optional, pairs, plain, ref, row
 from wiretool.codec.states import StateClass, attributes
 from wiretool.protocols.base.state import ConversationState
-from wiretool.protocols.pravega_draft.blocks import Block, Blocks, Partial, Writer
+from wiretool.protocols.pravega_draft.blocks import Block, Blocks, Writer
 from wiretool.protocols.pravega_draft.messages import BeginAppendBlock, EndAppendBlock
 from wiretool.protocols.pravega_draft.pairing import Acks, Asked, Requests
+from wiretool.protocols.pravega_draft.partial_messages import Partial
 from wiretool.protocols.pravega_draft.session import DraftConversation
 
 _CLASSES: tuple[StateClass, ...] = (

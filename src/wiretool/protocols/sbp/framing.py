@@ -16,6 +16,7 @@ from wiretool.codec.compiled import decoder
 from wiretool.codec.flatbuffers.compiled import missing_error, read_fast
 from wiretool.codec.flatbuffers.declaration import Table
 from wiretool.codec.flatbuffers.reader import read_root
+from wiretool.codec.frames.prefix import Prefix
 from wiretool.codec.message import Message, Side
 from wiretool.codec.remembering import remembered
 from wiretool.errors import DecodeError, EncodeError, OverLimit
@@ -39,21 +40,28 @@ FIXED_BYTES = 16
 HEADER_LENGTH_AT = 13
 
 
-def extent(data: bytes, at: int, end: int) -> int:
-    """Bytes of the frame at `at`, 0 when its length is not there yet; DecodeError where no frame can begin so."""
-    if end - at < LENGTH_BYTES:
-        return 0
-    length = int.from_bytes(data[at : at + LENGTH_BYTES], "big")
+PREFIX = Prefix(
+    LENGTH_BYTES,
+    0,
+    LENGTH_BYTES,
+    limits.SBP_FRAME_LENGTH_MIN,
+    limits.SBP_FRAME_LENGTH_MAX,
+    magic=(LENGTH_BYTES, MAGIC),
+)
+
+
+def _refusal(length: int, magic: int | None) -> DecodeError:
+    """Return why no frame begins with this length or magic code."""
+    if magic is not None:
+        return DecodeError("bad_magic", f"the magic code is 23, not {magic}", path="magic", offset=LENGTH_BYTES)
     if length < limits.SBP_FRAME_LENGTH_MIN:
         why = f"a Frame Length of {length}, less than {limits.SBP_FRAME_LENGTH_MIN}"
-        raise DecodeError("length_too_small", why, path="frame_length")
-    if length > limits.SBP_FRAME_LENGTH_MAX:
-        why = f"a Frame Length of {length}, more than {limits.SBP_FRAME_LENGTH_MAX}"
-        raise OverLimit("length_too_large", why, path="frame_length")
-    if end - at > LENGTH_BYTES and data[at + LENGTH_BYTES] != MAGIC:
-        why = f"the magic code is 23, not {data[at + LENGTH_BYTES]}"
-        raise DecodeError("bad_magic", why, path="magic", offset=LENGTH_BYTES)
-    return LENGTH_BYTES + length
+        return DecodeError("length_too_small", why, path="frame_length")
+    why = f"a Frame Length of {length}, more than {limits.SBP_FRAME_LENGTH_MAX}"
+    return OverLimit("length_too_large", why, path="frame_length")
+
+
+extent = PREFIX.extent(_refusal)
 
 
 class FrameReading(NamedTuple):

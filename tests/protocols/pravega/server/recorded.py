@@ -12,7 +12,7 @@ import msgspec
 from wiretool.codec.compiled import decoder
 from wiretool.codec.message import Message
 from wiretool.protocols.pravega.commands import BY_CODE
-from wiretool.protocols.pravega.framing import HEADER_BYTES, PAYLOAD_BYTES_MAX, encode, extent, type_at
+from wiretool.protocols.pravega.framing import EXTENTS, HEADER_BYTES, PAYLOAD_BYTES_MAX, encode, type_at
 from wiretool.protocols.pravega.framing import frame as framed
 from wiretool.protocols.pravega.messages import AppendBlockEnd, KeepAlive, Padding, SegmentRead
 from wiretool.protocols.pravega.segments import SegmentCreated, StreamSegmentInfo
@@ -194,7 +194,7 @@ def messages_in(data: bytes) -> Iterator[Message]:
     """What the server says in whole frames; nothing is left over in them."""
     at = 0
     while at < len(data):
-        end = at + extent(PAYLOAD_BYTES_MAX["server"], data, at, len(data))
+        end = at + EXTENTS["server"](data, at, len(data))
         message, stop = decoder(BY_CODE[type_at(data, at)])(data, at + HEADER_BYTES, end)
         assert stop == end
         yield message

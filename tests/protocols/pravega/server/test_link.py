@@ -14,7 +14,7 @@ from wiretool import limits
 from wiretool.protocols.pravega.commands import BY_CODE, MESSAGES, may_send
 from wiretool.protocols.pravega.failures import NoSuchSegment
 from wiretool.protocols.pravega.framing import HEADER_BYTES, encode, frame, type_at
-from wiretool.protocols.pravega.messages import AppendSetup, Hello, KeepAlive, SegmentRead
+from wiretool.protocols.pravega.messages import AppendSetup, Event, Hello, KeepAlive, PartialEvent, SegmentRead
 from wiretool.protocols.pravega.segments import (
     FlushedToStorage,
     FlushToStorage,
@@ -114,7 +114,8 @@ def test_no_client_may_say_what_servers_say(cls: Any, cluster: Cluster) -> None:
     client = cluster.client()
     client.say_bytes(frame(cls.declaration.type_id, b"", limits.PRAVEGA_PAYLOAD_BYTES_MAX))
     assert client.why_closed is not None
-    assert client.why_closed.startswith("wrong-side" if cls.declaration.since <= 16 else "unknown-type")
+    kind = "event-outside-block" if cls in (Event, PartialEvent) else "wrong-side"
+    assert client.why_closed.startswith(f"{kind}: " if cls.declaration.since <= 16 else "unknown-type")
 
 
 def test_the_admin_port_takes_what_the_main_port_does_not() -> None:
@@ -123,9 +124,11 @@ def test_the_admin_port_takes_what_the_main_port_does_not() -> None:
     main, admin = cluster.client(), cluster.client("admin")
     main.say(flush)
     assert main.why_closed is not None
+    assert main.why_closed.startswith("admin-on-main-port: FlushToStorage from the client in phase idle")
     assert admin.say(flush) == [FlushedToStorage(request_id=5)]
     admin.say(set_up())
     assert admin.why_closed is not None
+    assert admin.why_closed.startswith("wrong-side: SetupAppend from the client")
     foreign = cluster.client("admin")
     foreign.say(FlushToStorage(container_id=4, request_id=5))
     assert foreign.why_closed is not None

@@ -29,7 +29,7 @@ from wiretool.codec.message import Message
 from wiretool.errors import DecodeError, ProtocolViolation
 from wiretool.protocols.pravega import failures, messages, segments, tables
 from wiretool.protocols.pravega.commands import BY_CODE
-from wiretool.protocols.pravega.framing import HEADER_BYTES, PAYLOAD_BYTES_MAX, extent, type_at
+from wiretool.protocols.pravega.framing import EXTENTS, HEADER_BYTES, type_at
 from wiretool.protocols.pravega.server.tables import Tables
 from wiretool.protocols.pravega.structures import NONE_I64, TableEntries
 
@@ -47,7 +47,7 @@ def table_probes() -> list[Any]:
 def messages_in(data: bytes) -> Iterator[Message]:
     at = 0
     while at < len(data):
-        length = extent(PAYLOAD_BYTES_MAX["client"], data, at, len(data))
+        length = EXTENTS["client"](data, at, len(data))
         message, _ = decoder(BY_CODE[type_at(data, at)])(data, at + HEADER_BYTES, at + length)
         yield message
         at += length

@@ -26,10 +26,10 @@ from wiretool.protocols.pravega_draft.messages import (
 @pytest.mark.parametrize(
     ("messages", "kind"),
     [
-        ([HELLO], "out-of-order"),
+        ([HELLO], "event-outside-block"),
         ([begin(0, 0, OTHER)], "append-before-setup"),
-        ([end(0, 0)], "out-of-order"),
-        ([begin(0, 0), begin(0, 0)], "out-of-order"),
+        ([end(0, 0)], "end-without-begin"),
+        ([begin(0, 0), begin(0, 0)], "block-not-ended"),
         ([begin(1, 0)], "bad-connection-offset"),
         ([begin(0, -1)], "bad-block-length"),
         ([begin(0, 0), end(0, 0, OTHER)], "writer-mismatch"),
@@ -40,7 +40,7 @@ from wiretool.protocols.pravega_draft.messages import (
         ([PartialMessage(part="BEGIN", data=b"")] * 2, "partial-already-open"),
         ([PartialMessage(part="BEGIN", data=b"xx"), PartialMessage(part="END", data=b"")], "partial-length-mismatch"),
         (pieces(PartialMessage(part="BEGIN", data=b""), 3), "partial-already-open"),
-        ([AppendSetup(segment="seg", connection_id=ID, connection_offset_ack_level=0)], "out-of-order"),
+        ([AppendSetup(segment="seg", connection_id=ID, connection_offset_ack_level=0)], "wrong-side"),
         ([Unknown(type=77, data=b"")], "unknown-type"),
         ([read(-1)], "bad-read-offset"),
     ],

@@ -10,7 +10,7 @@ import msgspec
 
 from wiretool import limits
 from wiretool.codec.message import Message
-from wiretool.errors import DecodeError, OverLimit
+from wiretool.errors import DecodeError
 from wiretool.load.link import Failed, Link
 from wiretool.protocols.offramp import events, framing, http
 from wiretool.protocols.offramp.closing import read_close
@@ -156,12 +156,7 @@ class Frames:
 
 def _extent_of(header: Header) -> int:
     """Bytes of the frame that begins so; DecodeError where a server sends no such one."""
-    wrong = framing.header_defects("server", header, may_deflate=False)
-    if wrong:
-        raise wrong[0]
-    if header.length > limits.WEBSOCKET_MESSAGE_BYTES_MAX:
-        raise OverLimit("message_too_big", f"a frame of {header.length} bytes")
-    return header.size + header.length
+    return framing.strict_extent("server", header, limits.WEBSOCKET_MESSAGE_BYTES_MAX, may_deflate=False)
 
 
 def _meaning_of(text: bytes) -> Arrival | Answer | Assignment:

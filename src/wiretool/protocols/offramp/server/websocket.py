@@ -43,12 +43,7 @@ class Receiver:
         header = framing.read_header(data, at, end)
         if header is None:
             return 0
-        wrong = framing.header_defects("client", header, may_deflate=self._may_deflate)
-        if wrong:
-            raise wrong[0]
-        if header.length > self._wire_bytes_max:
-            raise OverLimit("message_too_big", f"a frame of {header.length} bytes")
-        return header.size + header.length
+        return framing.strict_extent("client", header, self._wire_bytes_max, may_deflate=self._may_deflate)
 
     def take(self, frame: bytes) -> Message | bytes | None:
         """What a whole frame says: a control message, the bytes of the message that it completes, or nothing yet."""

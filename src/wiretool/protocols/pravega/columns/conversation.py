@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from wiretool.codec.columns import Flags, Integers
-from wiretool.codec.frames.boundaries import Prefix
 from wiretool.protocols.base.columns import (
     Frames,
     Group,
@@ -27,7 +26,7 @@ from wiretool.protocols.pravega.columns.kinds import Kinds
 from wiretool.protocols.pravega.columns.open_writers import NewWriters, OpenWriters
 from wiretool.protocols.pravega.columns.sent_appends import Appends, Half, falls
 from wiretool.protocols.pravega.columns.turns import TurnReader
-from wiretool.protocols.pravega.framing import HEADER_BYTES, PAYLOAD_BYTES_MAX
+from wiretool.protocols.pravega.framing import HEADER_BYTES, PREFIXES
 from wiretool.protocols.pravega.messages import AppendSetup, Hello, KeepAlive, SetupAppend
 from wiretool.protocols.pravega.session import PravegaConversation
 
@@ -250,6 +249,4 @@ class _Reading:
         return self._segments.setdefault(segment, len(self._segments))
 
 
-COLUMNS = PravegaColumns(
-    {side: Prefix(HEADER_BYTES, 4, HEADER_BYTES, 0, most) for side, most in PAYLOAD_BYTES_MAX.items()}
-)
+COLUMNS = PravegaColumns(PREFIXES)

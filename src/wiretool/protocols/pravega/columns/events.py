@@ -1,18 +1,20 @@
 """The events in the bytes of many appends at once."""
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from wiretool.codec.columns import NO_INTEGERS, Column, Flags, Integers, Numbers, Objects, Spans, gathered
-from wiretool.codec.frames.boundaries import Hops, Prefix, PrefixedHeaders, walk_ranges
+from wiretool.codec.frames.boundaries import Hops, PrefixedHeaders, walk_ranges
+from wiretool.codec.frames.buffer import whole_frames
 from wiretool.protocols.base.columns import Events
-from wiretool.protocols.pravega.appends import EVENT_HEAD, HEADER_BYTES, spans_of
+from wiretool.protocols.pravega.appends import EVENT_HEAD, EVENT_PREFIX, event_extent, spans_of
+from wiretool.protocols.pravega.framing import HEADER_BYTES
 
 _HEADER = np.dtype([("type", ">i4"), ("length", ">u4")])
 _EVENT = int.from_bytes(EVENT_HEAD, "big")
-_PREFIX = Prefix(HEADER_BYTES, 4, HEADER_BYTES, 0, 0xFFFF_FFFF)
 
 
 class LateEvents(Events):
@@ -102,7 +104,7 @@ class EventHeaders(PrefixedHeaders):
     """Headers of events, of which each range may have as many as are counted."""
 
     def __init__(self, counts: Integers) -> None:
-        super().__init__([_PREFIX], np.zeros(len(counts), np.int64), NO_INTEGERS)
+        super().__init__([EVENT_PREFIX], np.zeros(len(counts), np.int64), NO_INTEGERS)
         self._left = counts.copy()
 
     def ends(self, data: bytes, starts: Integers, stops: Integers, ranges: Integers) -> Integers:
@@ -110,14 +112,9 @@ class EventHeaders(PrefixedHeaders):
         return np.where(self._left[ranges] < 0, stops + 1, super().ends(data, starts, stops, ranges))
 
     def walk(self, data: bytes, start: int, stop: int, index: int) -> Hops:
-        starts, at = list[int](), start
-        for _ in range(int(self._left[index])):
-            end = at + HEADER_BYTES + int.from_bytes(data[at + 4 : at + HEADER_BYTES], "big")
-            if at + HEADER_BYTES > stop or end > stop:
-                break
-            starts.append(at)
-            at = end
-        return Hops(np.array(starts, np.int64), at, 0)
+        left = max(int(self._left[index]), 0)
+        found = list(islice(whole_frames(data, event_extent, start, stop), left))
+        return Hops(np.array([begin for begin, _ in found], np.int64), found[-1][1] if found else start, 0)
 
 
 def whole_events(data: bytes, spans: Spans, counts: Integers, is_asked: Flags) -> tuple[Integers, Integers, Integers]:

@@ -9,9 +9,9 @@ from wiretool.codec.packed import layout
 from wiretool.errors import DecodeError, Unmet
 from wiretool.load.events import Head, Maker
 from wiretool.load.link import Link
-from wiretool.load.request_client import Talk, refused, unreadable
+from wiretool.load.request_client import ReplyFrames, Talk, refused, unreadable
 from wiretool.protocols.pravega.failures import SegmentAlreadyExists
-from wiretool.protocols.pravega.framing import HEADER_BYTES, PAYLOAD_BYTES_MAX, annotate, encode, extent, parse
+from wiretool.protocols.pravega.framing import EXTENTS, HEADER_BYTES, annotate, encode, parse
 from wiretool.protocols.pravega.messages import (
     AppendBlock,
     AppendBlockEnd,
@@ -62,7 +62,7 @@ class Store(Talk):
 
     @staticmethod
     def extent(data: bytes, at: int, end: int) -> int:
-        return extent(PAYLOAD_BYTES_MAX["server"], data, at, end)
+        return EXTENTS["server"](data, at, end)
 
     @staticmethod
     def encoded(message: Message) -> bytes:
@@ -195,27 +195,19 @@ class VaryingAppends:
         return b"".join(append_frames(self._writer_id, data, self.events, self.last))
 
 
-class Acks:
+class Acks(ReplyFrames):
     """What the server says to the appends of one writer."""
 
     def __init__(self, writer_id: str) -> None:
+        super().__init__(EXTENTS["server"])
         self._writer = UUID(writer_id).bytes
-        #: What came last, where it is not whole.
-        self.rest = b""
-
-    @staticmethod
-    def extent(data: bytes, at: int, end: int) -> int:
-        """Bytes of the frame that begins there (codec/frames/buffer.py)."""
-        return Store.extent(data, at, end)
 
     def feed(self, data: bytes) -> int:
         """The number of the last event that these bytes acknowledge, 0 where they do none.
 
         Failed for any other reply, and where none can be read.
         """
-        if self.rest:
-            data, self.rest = self.rest + data, b""
-        last = 0
+        data, last = self.joined(data), 0
         if len(data) % _ACK.size == 0:
             for type_id, length, writer, number, _, _, _ in _ACK.iter_unpack(data):
                 if type_id != _ACK_TYPE or length != _ACK.size - HEADER_BYTES or writer != self._writer:
@@ -227,16 +219,14 @@ class Acks:
 
     def _feed_slowly(self, data: bytes) -> int:
         """As `feed`, whatever it is, frame by frame."""
-        at, last = 0, 0
+        last = 0
         try:
-            while (size := extent(PAYLOAD_BYTES_MAX["server"], data, at, len(data))) and at + size <= len(data):
-                reply = parse(data[at : at + size])
-                at += size
+            for frame in self.whole(data):
+                reply = parse(frame)
                 if isinstance(reply, DataAppended) and UUID(reply.writer_id).bytes == self._writer:
                     last = reply.event_number
                 elif not isinstance(reply, KeepAlive):
                     raise refused("an append", reply)
         except DecodeError as err:
             raise unreadable("an append", STRANGER, err) from err
-        self.rest = data[at:]
         return last

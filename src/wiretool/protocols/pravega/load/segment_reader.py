@@ -7,7 +7,7 @@ from wiretool.errors import DecodeError
 from wiretool.load.following import Piece
 from wiretool.load.link import Failed
 from wiretool.load.request_client import refused, unreadable
-from wiretool.protocols.pravega.framing import HEADER_BYTES, PAYLOAD_BYTES_MAX, annotate, encode, extent, parse, type_at
+from wiretool.protocols.pravega.framing import EXTENTS, HEADER_BYTES, annotate, encode, parse, type_at
 from wiretool.protocols.pravega.load.client import STRANGER
 from wiretool.protocols.pravega.messages import KeepAlive, ReadSegment, SegmentRead
 
@@ -31,7 +31,7 @@ class Reads:
         spans = annotate(ReadSegment, frame, 0, len(frame))
         self._frame = bytearray(frame)
         self._slots = [slot_of(ReadSegment, spans, name) for name in ("offset", "request_id")]
-        self._inbox = Inbox(lambda data, at, end: extent(PAYLOAD_BYTES_MAX["server"], data, at, end))
+        self._inbox = Inbox(EXTENTS["server"])
         self._decode = decoder(SegmentRead)
 
     def at(self, offset: int) -> bytearray:

@@ -13,7 +13,7 @@ from wiretool.errors import DecodeError, EncodeError, ProtocolViolation
 from wiretool.protocols.base.recognise import HTTP, Chunk, describe_foreign
 from wiretool.protocols.pravega import framing
 from wiretool.protocols.pravega.appends import Phase
-from wiretool.protocols.pravega.commands import BY_HEAD
+from wiretool.protocols.pravega.commands import BY_HEAD, may_send
 from wiretool.protocols.pravega.messages import (
     AppendBlock,
     AppendBlockEnd,
@@ -32,7 +32,7 @@ from wiretool.protocols.pravega.server.refusals import failure, violation
 from wiretool.protocols.pravega.server.segments import Refusal
 from wiretool.protocols.pravega.server.store import SegmentStore
 from wiretool.protocols.pravega.server.tokens import Failure
-from wiretool.protocols.pravega.session import ADMIN_REQUESTS, APPEND_COMMANDS, TABLE
+from wiretool.protocols.pravega.session import ADMIN_REQUESTS, APPEND_COMMANDS, TABLE, admin_on_main_port, misplaced
 from wiretool.server.mock import Outbox
 from wiretool.server.room import PacedLink
 from wiretool.server.timers import Timer, Timers
@@ -41,7 +41,7 @@ from wiretool.server.timers import Timer, Timers
 GRPC_BEGINS = b"PRI * HTTP/2"
 #: The oldest wire version that a server has to do with.
 OLDEST_VERSION = 5
-_PAYLOAD_BYTES_MAX = framing.PAYLOAD_BYTES_MAX["client"]
+_extent = framing.EXTENTS["client"]
 #: The main port takes everything but the admin commands, the admin port everything but appends.
 Port = Literal["main", "admin"]
 
@@ -195,7 +195,7 @@ class StoreLink(PacedLink):
             message, _ = decode(frame, framing.HEADER_BYTES, len(frame))
             counts[counted] += 1
             if phase is None:
-                raise violation("block-not-ended", "a block of appends is open", counted[1], appends.phase)
+                raise misplaced(appends.phase, "client", BY_HEAD[frame[:4]][0])
             handle(self, message, now_ns)
             appends.phase = phase
             if self._why_closed is not None:
@@ -206,10 +206,16 @@ class StoreLink(PacedLink):
         known = BY_HEAD.get(frame[:4])
         if known is None:
             return framing.unknown_type(frame, 0)
-        since = known[0].declaration.since
-        if since > self._store.wire_version:
-            return DecodeError("unknown-type", f"{known[1]} came with wire version {since}", path="type")
-        return violation("wrong-side", "no client sends it to this port", known[1], self._appending.appends.phase)
+        cls, name, _ = known
+        phase = self._appending.appends.phase
+        if cls.declaration.since > self._store.wire_version:
+            why = f"{name} came with wire version {cls.declaration.since}"
+            return DecodeError("unknown-type", why, path="type")
+        if not may_send("client", cls):
+            return misplaced(phase, "client", cls)
+        if cls in ADMIN_REQUESTS:
+            return admin_on_main_port(phase, cls)
+        return violation("wrong-side", "the admin port takes no appends", name, phase)
 
     # -- messages ----------------------------------------------------------------------------------------------------
 
@@ -314,11 +320,3 @@ def _foreign(name: str) -> str:
 @cache
 def _sent(name: str) -> tuple[Side, str]:
     return ("server", name)
-
-
-def _extent(data: bytes, at: int, end: int) -> int:
-    """Bytes of the frame at `at` (see codec/frames/buffer.py)."""
-    length = int.from_bytes(data[at + 4 : at + 8], "big")
-    if end - at >= framing.HEADER_BYTES and length <= _PAYLOAD_BYTES_MAX:
-        return framing.HEADER_BYTES + length
-    return framing.extent(_PAYLOAD_BYTES_MAX, data, at, end)

@@ -22,8 +22,9 @@ from h2.settings import SettingCodes, Settings
 
 from wiretool import limits
 from wiretool.codec.frames.buffer import Inbox
-from wiretool.errors import DecodeError
+from wiretool.errors import DecodeError, OverLimit
 from wiretool.protocols.base.recognise import Chunk, describe_foreign
+from wiretool.protocols.pravega_controller.frames import FRAME_LENGTH_DEFAULT, PREFACE, plain_extent
 from wiretool.protocols.pravega_controller.header_tables import RememberingEncoder, decoder_like
 from wiretool.protocols.pravega_controller.server.codes import CallFailed, Code
 from wiretool.protocols.pravega_controller.server.grpc_messages import (
@@ -39,10 +40,6 @@ from wiretool.server.mock import Link, Outbox
 
 #: How calls are counted whose method the service has not: clients may make up names without end.
 _UNKNOWN = "Unknown"
-_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-_FRAME_HEADER_BYTES = 9
-#: The largest frame that a client may send, since we never offer more (RFC 9113 §4.2).
-_FRAME_BYTES_MAX = 16_384
 #: What is sent is our own, and needs no validation.
 _CONFIGURATION = H2Configuration(client_side=False, header_encoding=None, validate_outbound_headers=False)
 _SETTINGS: dict[SettingCodes, int] = {
@@ -122,17 +119,12 @@ class ControllerLink(Link):
     def _extent(self, data: bytes, at: int, available: int) -> int:
         """Bytes of the frame at `at`, or of the preface; see Inbox."""
         if not self._is_greeted:
-            begin = data[at : at + len(_PREFACE)]
-            if not _PREFACE.startswith(begin):
+            begin = data[at : at + len(PREFACE)]
+            if not PREFACE.startswith(begin):
                 seen = describe_foreign([Chunk("client", data[at:])]) or f"not HTTP/2 ({begin[:8].hex(' ')})"
                 raise DecodeError("bad-preface", f"this is {seen}, expected the preface of HTTP/2")
-            return len(_PREFACE)
-        if available - at < _FRAME_HEADER_BYTES:
-            return 0
-        length = int.from_bytes(data[at : at + 3], "big")
-        if length > _FRAME_BYTES_MAX:
-            raise DecodeError("frame-too-long", f"a frame of {length} bytes, {_FRAME_BYTES_MAX} are allowed")
-        return _FRAME_HEADER_BYTES + length
+            return len(PREFACE)
+        return plain_extent(data, at, available, FRAME_LENGTH_DEFAULT)  # we never offer more
 
     def _serve(self, now_ns: int) -> None:
         """Serve the frames that are there, until too many bytes have not left."""
@@ -151,7 +143,7 @@ class ControllerLink(Link):
         except ProtocolError as err:
             self._break(f"{type(err).__name__}: {err}")
         except DecodeError as err:
-            is_too_long = err.kind == "frame-too-long"
+            is_too_long = isinstance(err, OverLimit)
             self._h2.close_connection(ErrorCodes.FRAME_SIZE_ERROR if is_too_long else ErrorCodes.PROTOCOL_ERROR)
             self._break(str(err))
 

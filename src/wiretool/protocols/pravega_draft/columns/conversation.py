@@ -8,19 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from wiretool.codec.columns import Choice, Column, Flags, Integers, Numbers, Objects
-from wiretool.codec.frames.boundaries import Prefix
 from wiretool.protocols.base.columns import NO_REPLY, Events, Frames, Group, PrefixedColumns, read_singly
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.pravega.appends import spans_of
 from wiretool.protocols.pravega.columns.events import LateEvents
 from wiretool.protocols.pravega.columns.kinds import SLOW, Kind, Part, Walk
-from wiretool.protocols.pravega.framing import HEADER_BYTES
 from wiretool.protocols.pravega_draft.columns.steps import CATALOGUE, STEPS, Stage
-from wiretool.protocols.pravega_draft.framing import PAYLOAD_BYTES_MAX
+from wiretool.protocols.pravega_draft.framing import PREFIX
 from wiretool.protocols.pravega_draft.messages import EndAppendBlock
 from wiretool.protocols.pravega_draft.session import DraftConversation
 
-_PREFIX = Prefix(HEADER_BYTES, 4, HEADER_BYTES, 0, PAYLOAD_BYTES_MAX)
 _END = CATALOGUE.codes[EndAppendBlock]
 #: Fewer frames than this are read one by one.
 FRAMES_MIN = 16
@@ -30,7 +27,7 @@ class DraftColumns(PrefixedColumns):
     """Reads connections in turn, the fields of their frames together."""
 
     def __init__(self) -> None:
-        super().__init__({"client": _PREFIX, "server": _PREFIX})
+        super().__init__({"client": PREFIX, "server": PREFIX})
 
     def read(
         self,

@@ -95,7 +95,6 @@ def _end(stage: Stage, part: Part) -> Iterator[int]:
         talk.blocks.finish(end)
         done = talk.blocks.complete("EndAppendBlock")
         assert done is not None, "it is sound"
-        talk.blocks.phase = "outside"
         form, data = done
         talk.acks.sent(connection_id, form["connection_offset"] + len(data), n)
         stage.blocks.append((form["segment"], form["connection_offset"], data))

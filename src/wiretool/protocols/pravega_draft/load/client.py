@@ -14,10 +14,9 @@ from wiretool.codec.packed import layout
 from wiretool.errors import DecodeError, Unmet
 from wiretool.load.events import Head, Maker
 from wiretool.load.link import Failed
-from wiretool.load.request_client import Talk, refused, unreadable
-from wiretool.protocols.pravega import framing as header
+from wiretool.load.request_client import ReplyFrames, Talk, refused, unreadable
 from wiretool.protocols.pravega.framing import HEADER_BYTES, annotate
-from wiretool.protocols.pravega_draft.framing import PAYLOAD_BYTES_MAX, encode
+from wiretool.protocols.pravega_draft.framing import encode, extent
 from wiretool.protocols.pravega_draft.messages import (
     AppendSetup,
     BeginAppendBlock,
@@ -54,7 +53,7 @@ class Store(Talk):
 
     @staticmethod
     def extent(data: bytes, at: int, end: int) -> int:
-        return header.extent(PAYLOAD_BYTES_MAX, data, at, end)
+        return extent(data, at, end)
 
     @staticmethod
     def encoded(message: Message) -> bytes:
@@ -216,28 +215,20 @@ class VaryingAppends:
         return ends[0][1]
 
 
-class Acks:
+class Acks(ReplyFrames):
     """What the server says to the appends of one appender."""
 
     def __init__(self, connection_id: str, blocks: Blocks) -> None:
+        super().__init__(extent)
         self._id = UUID(connection_id).bytes
         self._last_at = blocks.last_at
-        #: What came last, where it is not whole.
-        self.rest = b""
-
-    @staticmethod
-    def extent(data: bytes, at: int, end: int) -> int:
-        """Bytes of the frame that begins there (codec/frames/buffer.py)."""
-        return Store.extent(data, at, end)
 
     def feed(self, data: bytes) -> int:
         """The number of the last event that these bytes acknowledge, 0 where they do none.
 
         Failed for any other reply, and where none can be read.
         """
-        if self.rest:
-            data, self.rest = self.rest + data, b""
-        last = 0
+        data, last = self.joined(data), 0
         if len(data) % _ACK.size == 0:
             for type_id, length, connection_id, level in _ACK.iter_unpack(data):
                 if type_id != _ACK_TYPE or length != _ACK.size - HEADER_BYTES or connection_id != self._id:
@@ -249,16 +240,14 @@ class Acks:
 
     def _feed_slowly(self, data: bytes) -> int:
         """As `feed`, whatever it is, frame by frame."""
-        at, last = 0, 0
+        last = 0
         try:
-            while (size := Store.extent(data, at, len(data))) and at + size <= len(data):
-                reply = message_of(data[at : at + size])
-                at += size
+            for frame in self.whole(data):
+                reply = message_of(frame)
                 if isinstance(reply, DataAppended) and UUID(reply.connection_id).bytes == self._id:
                     last = self._last_at(reply.connection_offset_ack_level)
                 elif not isinstance(reply, KeepAlive):
                     raise refused("an append", reply)
         except DecodeError as err:
             raise unreadable("an append", STRANGER, err) from err
-        self.rest = data[at:]
         return last

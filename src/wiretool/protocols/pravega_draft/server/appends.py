@@ -6,11 +6,11 @@ nothing is stored twice or acknowledged and lost, whatever breaks when.
 
 from wiretool import limits
 from wiretool.codec.message import Message
-from wiretool.errors import DecodeError, ProtocolViolation
+from wiretool.errors import ProtocolViolation
 from wiretool.protocols.pravega.framing import HEADER_BYTES, unknown_type
 from wiretool.protocols.pravega.server.segments import Segment, Segments
-from wiretool.protocols.pravega_draft.blocks import Blocks, Partial
-from wiretool.protocols.pravega_draft.framing import BY_HEAD
+from wiretool.protocols.pravega_draft.blocks import Blocks
+from wiretool.protocols.pravega_draft.framing import BY_HEAD, left_over
 from wiretool.protocols.pravega_draft.messages import (
     AppendSetup,
     BeginAppendBlock,
@@ -21,7 +21,8 @@ from wiretool.protocols.pravega_draft.messages import (
     SegmentIsSealed,
     SetupAppend,
 )
-from wiretool.protocols.pravega_draft.session import TABLE
+from wiretool.protocols.pravega_draft.partial_messages import Partial, join, put_together
+from wiretool.protocols.pravega_draft.session import TABLE, misplaced
 
 
 class Appends:
@@ -55,7 +56,7 @@ class Appends:
         blocks, cls = self._blocks, type(message)
         phase = TABLE.get((blocks.phase, "client", cls))
         if phase is None:
-            raise self._violation("out-of-order", "it has no place here", message)
+            raise misplaced(blocks, "client", message)
         if cls is not EndAppendBlock:
             if not is_put_together:
                 blocks.pass_frame(len(frame))
@@ -64,22 +65,11 @@ class Appends:
     def join(self, piece: PartialMessage, frame: bytes) -> tuple[Message, bytes] | None:
         """The message that is whole with this piece, and its bytes (S3, S4)."""
         self._blocks.pass_frame(len(frame))
-        if piece.part == "BEGIN" and self._partial.is_open:
-            raise self._violation("partial-already-open", "the message before it is not complete", piece)
-        if piece.part != "BEGIN" and not self._partial.is_open:
-            raise self._violation("partial-not-open", "no message is being put together", piece)
-        whole = self._partial.add(piece.part, piece.data)
-        return None if whole is None else (self._put_together(whole, piece), whole)
+        whole = join(self._partial, piece, self._blocks, "client")
+        return None if whole is None else (self._put_together(whole), whole)
 
-    def _put_together(self, whole: bytes, last: PartialMessage) -> Message:
-        length = int.from_bytes(whole[4:HEADER_BYTES], "big")
-        if len(whole) != HEADER_BYTES + length:
-            why = f"the pieces are {len(whole)} bytes, the header in them has {length} and {HEADER_BYTES}"
-            raise self._violation("partial-length-mismatch", why, last)
-        message = message_of(whole)
-        if isinstance(message, PartialMessage):
-            raise self._violation("partial-already-open", "a piece inside the pieces", last)
-        return message
+    def _put_together(self, whole: bytes) -> Message:
+        return _complete(whole, *put_together(whole, self._blocks, "client"))
 
     # -- appending -------------------------------------------------------------------------------------------------
 
@@ -121,7 +111,6 @@ class Appends:
 
     def complete(self, now_ns: int) -> Message | None:
         """Store the block; what it is refused with."""
-        self._blocks.phase = "outside"
         done = self._blocks.complete(EndAppendBlock.declaration.name)
         if done is None:
             why = f"a block of more than {limits.DRAFT_BLOCK_BYTES_MAX} bytes"
@@ -150,8 +139,11 @@ def message_of(frame: bytes) -> Message:
     found = BY_HEAD.get(frame[:4])
     if found is None:
         raise unknown_type(frame, 0)
-    message: Message
-    message, stop = found[1](frame, HEADER_BYTES, len(frame))
+    return _complete(frame, *found[1](frame, HEADER_BYTES, len(frame)))
+
+
+def _complete(frame: bytes, message: Message, stop: int) -> Message:
+    """Return the message; DecodeError where its last field ends before its frame."""
     if stop != len(frame):
-        raise DecodeError("trailing-bytes", f"{len(frame) - stop} bytes after the last field", offset=stop)
+        raise left_over(len(frame) - stop, stop)
     return message

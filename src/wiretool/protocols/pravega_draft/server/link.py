@@ -6,9 +6,8 @@ from typing import Any
 from wiretool.codec.frames.buffer import Inbox
 from wiretool.codec.message import Message
 from wiretool.errors import DecodeError, ProtocolViolation
-from wiretool.protocols.pravega import framing as header
 from wiretool.protocols.pravega.server.segments import Segment, Segments
-from wiretool.protocols.pravega_draft import framing
+from wiretool.protocols.pravega_draft.framing import encode, extent
 from wiretool.protocols.pravega_draft.messages import (
     BeginAppendBlock,
     EndAppendBlock,
@@ -37,7 +36,7 @@ class DraftLink(PacedLink):
         self._number = number
         self._find = find
         self._outbox = outbox
-        self._inbox = Inbox(_extent)
+        self._inbox = Inbox(extent)
         self._appends = Appends(segments)
         self._reads = Reads(segments, self)
         #: Replies of this turn.
@@ -77,7 +76,7 @@ class DraftLink(PacedLink):
             self._send(each)
 
     def _send(self, message: Message) -> None:
-        frame = framing.encode(message)
+        frame = encode(message)
         self._outbox.counts["server", message.declaration.name] += 1
         self._unsent_bytes += len(frame)
         if self._is_serving:
@@ -167,11 +166,6 @@ class DraftLink(PacedLink):
 
     def _padding(self, padding: Padding, now_ns: int) -> None:
         """It fills room in a block, and is not stored (S12)."""
-
-
-def _extent(data: bytes, at: int, end: int) -> int:
-    """Bytes of the frame at `at` (see codec/frames/buffer.py)."""
-    return header.extent(framing.PAYLOAD_BYTES_MAX, data, at, end)
 
 
 _HANDLERS: Mapping[type[Message], Callable[[DraftLink, Any, int], None]] = {

@@ -4,26 +4,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from wiretool import limits
 from wiretool.codec.columns import Flags, Integers
-from wiretool.codec.frames.boundaries import Prefix
 from wiretool.protocols.base.columns import Frames, Group, PrefixedColumns, Weights, read_singly
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.sbp.columns.frames import Envelopes, FrameReader, Kind, envelopes_of, find_whole, group_of
 from wiretool.protocols.sbp.columns.pairs import Stretch, pair_connections, pair_in_turn
 from wiretool.protocols.sbp.columns.trust import trust_in
-from wiretool.protocols.sbp.framing import LENGTH_BYTES, MAGIC
+from wiretool.protocols.sbp.framing import PREFIX
 from wiretool.protocols.sbp.schema import LATEST
 from wiretool.protocols.sbp.session import SbpConversation
 
-_PREFIX = Prefix(
-    LENGTH_BYTES,
-    0,
-    LENGTH_BYTES,
-    limits.SBP_FRAME_LENGTH_MIN,
-    limits.SBP_FRAME_LENGTH_MAX,
-    magic=(LENGTH_BYTES, MAGIC),
-)
 #: Fewer frames than this are read one by one.
 FRAMES_MIN = 16
 
@@ -34,7 +24,7 @@ class SbpColumns(PrefixedColumns):
     can_weigh = True
 
     def __init__(self, reader: type[FrameReader]) -> None:
-        super().__init__({"client": _PREFIX, "server": _PREFIX})
+        super().__init__({"client": PREFIX, "server": PREFIX})
         self._reader = reader
 
     def weigh(self, frames: Frames, owner: Integers) -> Weights:

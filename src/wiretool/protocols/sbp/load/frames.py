@@ -10,6 +10,7 @@ from wiretool.codec.frames.buffer import Inbox
 from wiretool.codec.frames.template import Stencil
 from wiretool.errors import DecodeError, EncodeError
 from wiretool.load.link import Failed, Link
+from wiretool.load.request_client import ReplyFrames
 from wiretool.protocols.sbp.framing import LENGTH_BYTES, FrameReading, encode_frame, extent, read_frame
 from wiretool.protocols.sbp.messages import APPEND, GOAWAY, PING, RESPONSE_END, SbpFrame, Schema
 from wiretool.protocols.sbp.spans import annotate
@@ -127,7 +128,7 @@ def place_from(text: str) -> Place:
     return Place(int(stream_id), int(index))
 
 
-class Acks:
+class Acks(ReplyFrames):
     """What the server says to the appends of one connection, of which each has `events` events.
 
     They have the identifiers from `first_id` on; `last` is the number of the last event before them. Answers that come
@@ -144,6 +145,7 @@ class Acks:
         last: int,
         events: int,
     ) -> None:
+        super().__init__(extent)
         self._schema = schema
         self._judge = judge
         #: The parts of an answer, by path, that differ from one success to the next.
@@ -152,23 +154,15 @@ class Acks:
         self._last = last
         self._events = events
         self._early: set[int] = set()
-        #: What came last, where it is not whole.
-        self.rest = b""
         self._stencil: Stencil | None = None
         self._learnt = 0
-
-    @staticmethod
-    def extent(data: bytes, at: int, end: int) -> int:
-        """Bytes of the frame that begins there (codec/frames/buffer.py)."""
-        return extent(data, at, end)
 
     def feed(self, data: bytes) -> int:
         """The number of the last event that these bytes acknowledge, 0 where they do none.
 
         Failed for any other answer, and where none can be read.
         """
-        if self.rest:
-            data, self.rest = self.rest + data, b""
+        data = self.joined(data)
         before, stencil = self._last, self._stencil
         if stencil is not None:
             whole = len(data) - len(data) % stencil.size
@@ -197,14 +191,11 @@ class Acks:
 
     def _feed_slowly(self, data: bytes) -> None:
         """As `feed`, whatever it is, frame by frame."""
-        at = 0
         try:
-            while (size := extent(data, at, len(data))) and at + size <= len(data):
-                self._take_frame(data[at : at + size])
-                at += size
+            for frame in self.whole(data):
+                self._take_frame(frame)
         except DecodeError as err:
             raise unreadable("an append", err) from err
-        self.rest = data[at:]
 
     def _take_frame(self, data: bytes) -> None:
         frame = reading_of(self._schema, data, "an append").frame

@@ -5,7 +5,7 @@ What an operation does is not known here: `serve` gets whole, sound requests, an
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, IntEnum
 
 from wiretool import limits
 from wiretool.codec.flatbuffers.declaration import Table
@@ -54,6 +54,18 @@ class Role(Enum):
     RANGE_SERVER = "range server"
 
 
+class LinkPhase(IntEnum):
+    """Phases of a connection up to its end; the restrictions of each hold in the later ones."""
+
+    OPEN = 0
+    #: It has said GOAWAY, or answered one: what comes is dropped.
+    LEAVING = 1
+    #: Nothing is read any more.
+    DEAF = 2
+    #: It is closed, or lost: nothing is sent any more.
+    GONE = 3
+
+
 @dataclass(frozen=True, slots=True)
 class ReplayAdapter:
     """How a server treats its connections (sbp.md §4.2)."""
@@ -90,12 +102,9 @@ class SbpLink(Link):
         #: Requests that are answered later.
         self._open = 0
         self._has_ended = False
-        #: It has said GOAWAY, or answered one: what comes is dropped.
-        self._is_leaving = False
-        #: Nothing is read any more; nothing is sent any more.
-        self._is_deaf = self._is_mute = False
-        #: It is closed, or lost.
-        self._is_gone = False
+        self._phase = LinkPhase.OPEN
+        #: Nothing is sent any more, whatever comes.
+        self._is_mute = False
         self._heard_ns = now_ns
         self._timers: dict[str, Timer] = {}
         self._set("tick", now_ns + manner.tick_ns, self._tick)
@@ -132,7 +141,7 @@ class SbpLink(Link):
     # -- what happens to it ----------------------------------------------------------------------------------------
 
     def feed(self, data: bytes, now_ns: int) -> None:
-        if self._is_deaf:
+        if self._phase >= LinkPhase.DEAF:
             return
         self._inbox.feed(data)
         if not self._is_full:
@@ -153,7 +162,7 @@ class SbpLink(Link):
 
     def lost(self, now_ns: int) -> None:
         self._inbox.clear()
-        self._is_deaf = self._is_mute = self._is_gone = True
+        self._phase = LinkPhase.GONE
         for timer in self._timers.values():
             timer.cancel()
 
@@ -161,9 +170,11 @@ class SbpLink(Link):
         """Say GOAWAY: a range server with the last request it took (sbp.md §5, 19), a real one with a flag instead."""
         if self.role is Role.RANGE_SERVER and self.manner.like_real:
             self._send(SbpFrame(opcode=GOAWAY, flags=SERVER_MAINTENANCE))
-        elif self.role is Role.RANGE_SERVER and not self._is_leaving:
+        elif self._phase is not LinkPhase.OPEN:
+            return
+        elif self.role is Role.RANGE_SERVER:
             self._send(SbpFrame(opcode=GOAWAY, stream_id=self._highest_id))
-        elif not self._is_leaving:
+        else:
             self._say_goaway()
 
     # -- frames in -------------------------------------------------------------------------------------------------
@@ -171,7 +182,7 @@ class SbpLink(Link):
     def _read_on(self, now_ns: int) -> None:
         """Take the whole frames that are there, while the answers stay below their bound."""
         self._budget = limits.MOCK_REPLY_BYTES_MAX
-        while self._budget > 0 and not self._is_deaf:
+        while self._budget > 0 and self._phase < LinkPhase.DEAF:
             try:
                 data = self._inbox.next()
             except DecodeError as err:
@@ -180,7 +191,7 @@ class SbpLink(Link):
             if data is None:
                 break
             self.take(data, now_ns)
-        self._is_full = self._budget <= 0 and not self._is_deaf
+        self._is_full = self._budget <= 0 and self._phase < LinkPhase.DEAF
 
     def take(self, data: bytes, now_ns: int) -> None:
         """One whole frame."""
@@ -193,7 +204,7 @@ class SbpLink(Link):
         fatal = next((defect for defect in reading.defects if defect.kind in _FATAL), None)
         if fatal is not None:
             self._malformed(fatal, now_ns)
-        elif self._is_leaving or (is_response and not serves_responses):
+        elif self._phase is not LinkPhase.OPEN or (is_response and not serves_responses):
             return
         else:
             self._heard_ns = now_ns
@@ -224,14 +235,15 @@ class SbpLink(Link):
 
     def _malformed(self, err: DecodeError, now_ns: int) -> None:
         """Bytes that are no frame: the connection is given up, this one alone (sbp.md §5, 4)."""
-        self._is_deaf = True
+        was_open = self._phase is LinkPhase.OPEN
+        self._phase = LinkPhase.DEAF
         if self.manner.like_real and self.role is Role.RANGE_SERVER:
             if self._heard_ns == now_ns:
                 self._timers["tick"].cancel()  # never closed, since something was being answered
             return
         if self.manner.like_real and err.kind == "header_length_overflow":
             self.crash(now_ns, str(err))
-        elif not self._is_leaving:
+        elif was_open:
             self._say_goaway()
             self._leave(str(err), now_ns)
 
@@ -277,7 +289,7 @@ class SbpLink(Link):
         self._finish()
 
     def _send(self, frame: SbpFrame) -> None:
-        if self._is_mute:
+        if self._is_mute or self._phase is LinkPhase.GONE:
             return
         data = encode_frame(frame, "server")
         self._budget -= len(data)
@@ -296,7 +308,7 @@ class SbpLink(Link):
 
     def _leave(self, why: str, now_ns: int) -> None:
         """Close when what is open has been answered, but not at once."""
-        self._is_leaving = True
+        self._phase = max(self._phase, LinkPhase.LEAVING)
         self._set("leave", now_ns + self.manner.leave_ns, lambda later_ns: self._close_when_settled(why, later_ns))
 
     def _close_when_settled(self, why: str, now_ns: int) -> None:
@@ -314,8 +326,8 @@ class SbpLink(Link):
 
     def close(self, why: str) -> None:
         """Close behind what was sent, and do nothing more."""
-        if not self._is_gone:
-            self._is_deaf = self._is_mute = self._is_gone = True
+        if self._phase is not LinkPhase.GONE:
+            self._phase = LinkPhase.GONE
             self.mock.outbox.close(self.number, why)
 
     def _tick(self, now_ns: int) -> None:
@@ -331,7 +343,7 @@ class SbpLink(Link):
             due_ns = now_ns + self.manner.idle_ns
         if due_ns > now_ns:
             self._set("idle", due_ns, self._look_for_silence)
-        elif not self._is_leaving:
+        elif self._phase is LinkPhase.OPEN:
             self._say_goaway()
             self._leave("silent", now_ns)
 

@@ -4,8 +4,9 @@ from typing import Any
 
 from wiretool.conformance.mutation.mutants import Mutants, Patcher, replaced
 from wiretool.errors import ProtocolViolation
-from wiretool.protocols.pravega.appends import HEADER_BYTES, Appends
+from wiretool.protocols.pravega.appends import Appends
 from wiretool.protocols.pravega.conformance.mutants.patches import Routes, reroute
+from wiretool.protocols.pravega.framing import HEADER_BYTES
 from wiretool.protocols.pravega.server import appending
 from wiretool.protocols.pravega.server.refusals import violation
 

@@ -36,12 +36,12 @@ _MINUS_ONE = b"\xff" * 4
 
 @MUTANTS.declare("frame-limit-over", "The longest frame is measured without its header.")
 def _limit_over(patcher: Patcher) -> None:
-    patcher.set(link, "_PAYLOAD_BYTES_MAX", framing.PAYLOAD_BYTES_MAX["server"])
+    patcher.set(link, "_extent", framing.EXTENTS["server"])
 
 
 @MUTANTS.declare("frame-limit-under", "The longest frame that is allowed is one byte too long.")
 def _limit_under(patcher: Patcher) -> None:
-    patcher.set(link, "_PAYLOAD_BYTES_MAX", framing.PAYLOAD_BYTES_MAX["client"] - 1)
+    patcher.set(link, "_extent", framing.extent(framing.PAYLOAD_BYTES_MAX["client"] - 1))
 
 
 @MUTANTS.declare("frame-length-signed", "A length with the highest bit set counts as negative, and as nothing.")
@@ -58,12 +58,7 @@ def _length_signed(patcher: Patcher) -> None:
 
 @MUTANTS.declare("frame-too-long-waits", "A frame that is too long is waited for like any other.")
 def _too_long_waits(patcher: Patcher) -> None:
-    def extent(data: bytes, at: int, end: int) -> int:
-        if end - at < framing.HEADER_BYTES:
-            return 0
-        return framing.HEADER_BYTES + int.from_bytes(data[at + 4 : at + 8], "big")
-
-    patcher.set(link, "_extent", extent)
+    patcher.set(link, "_extent", framing.extent(0xFFFF_FFFF))
 
 
 @MUTANTS.declare("frame-in-one-piece", "A frame that does not arrive in one piece is lost.")

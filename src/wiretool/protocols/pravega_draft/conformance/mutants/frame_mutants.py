@@ -15,7 +15,7 @@ MUTANTS = Mutants()
 
 
 def _limit(patcher: Patcher, payload_bytes_max: int) -> None:
-    patcher.set(link, "_extent", lambda data, at, end: header.extent(payload_bytes_max, data, at, end))
+    patcher.set(link, "extent", header.extent(payload_bytes_max))
 
 
 @MUTANTS.declare("frame-limit-over", "A length of 2^24 is allowed.")
@@ -133,9 +133,9 @@ def _interrupted(patcher: Patcher) -> None:
 @MUTANTS.declare("partial-length-unchecked", "The length of the parts is not compared with that of their frame.")
 def _length_unchecked(patcher: Patcher) -> None:
     def replace(put_together: Any) -> Any:
-        def lax(self: Any, whole: bytes, last: Any) -> Any:
+        def lax(self: Any, whole: bytes) -> Any:
             length = len(whole) - header.HEADER_BYTES
-            return put_together(self, whole[:4] + length.to_bytes(4, "big") + whole[8:], last)
+            return put_together(self, whole[:4] + length.to_bytes(4, "big") + whole[8:])
 
         return lax
 
@@ -145,9 +145,9 @@ def _length_unchecked(patcher: Patcher) -> None:
 @MUTANTS.declare("partial-nested", "A part inside the parts of a message is served as nothing.")
 def _nested(patcher: Patcher) -> None:
     def replace(put_together: Any) -> Any:
-        def lax(self: Any, whole: bytes, last: Any) -> Any:
+        def lax(self: Any, whole: bytes) -> Any:
             is_part = whole[:4] == PartialMessage.declaration.type_id.to_bytes(4, "big", signed=True)
-            return KeepAlive(data=b"") if is_part else put_together(self, whole, last)
+            return KeepAlive(data=b"") if is_part else put_together(self, whole)
 
         return lax
 

@@ -12,7 +12,7 @@ from wiretool.errors import DecodeError, OverLimit
 from wiretool.protocols.sbp.framing import extent
 from wiretool.protocols.sbp.messages import GOAWAY, PING, RESPONSE
 from wiretool.protocols.sbp.server import link
-from wiretool.protocols.sbp.server.link import ID_MASK, WHOLE, Role, SbpLink
+from wiretool.protocols.sbp.server.link import ID_MASK, WHOLE, LinkPhase, Role, SbpLink
 from wiretool.protocols.sbp.server.reading import FLAGS_AT
 
 #: Bytes of Frame Length.
@@ -83,7 +83,7 @@ def _leave_at_once(patcher: Patcher) -> None:
 
 def _never_leave(patcher: Patcher) -> None:
     def stay(self: SbpLink, why: str, now_ns: int) -> None:
-        self._is_leaving = True
+        self._phase = max(self._phase, LinkPhase.LEAVING)
 
     patcher.set(SbpLink, "_leave", stay)
 
@@ -92,7 +92,8 @@ def _serve_while_leaving(patcher: Patcher) -> None:
     def wrap(leave: Callable[..., None]) -> Callable[..., None]:
         def go_on(self: SbpLink, why: str, now_ns: int) -> None:
             leave(self, why, now_ns)
-            self._is_leaving = False
+            if self._phase is LinkPhase.LEAVING:
+                self._phase = LinkPhase.OPEN
 
         return go_on
 
@@ -153,7 +154,7 @@ def _do_not_wrap(self: SbpLink, frame: Any) -> None:
 def _gaps_refused(self: SbpLink, frame: Any) -> None:
     if self._next_id and frame.stream_id > self._next_id and frame.opcode == PING:
         self._say_goaway()
-        self._is_leaving = self._is_mute = True
+        self._phase, self._is_mute = LinkPhase.LEAVING, True
 
 
 def _reply_as(change: Callable[[Any], Any]) -> Callable[[Patcher], None]:
