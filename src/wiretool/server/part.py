@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
+from functools import partial
 from typing import Any, NamedTuple
 
 from wiretool.codec.jsonform import nearest
 from wiretool.errors import UsageError
-from wiretool.protocols.base.registry import PROTOCOLS, protocols_with
+from wiretool.protocols.base.registry import PROTOCOLS, parts_of, protocols_with
 from wiretool.server.mock import Mock
 from wiretool.server.options import COMMON, MockOptions, spelling
 
@@ -23,7 +24,7 @@ class ServerPart(NamedTuple):
 
 def server_part(protocol: str) -> ServerPart | None:
     """Return the server part of a protocol, None where it has no mock."""
-    part: ServerPart | None = PROTOCOLS[protocol].part("server") if protocol in PROTOCOLS else None
+    part: ServerPart | None = PROTOCOLS[protocol].part("server", ServerPart) if protocol in PROTOCOLS else None
     return part
 
 
@@ -34,7 +35,8 @@ def mock_for(protocol: str, options: MockOptions) -> Mock:
         known = protocols_with("server")
         raise UsageError(f"no server for {protocol!r}{nearest(protocol, known)}: there is one for {', '.join(known)}")
     check_options(protocol, part, options)
-    return part.make(options)
+    mock: Mock = PROTOCOLS[protocol].run_part("server", partial(part.make, options), Mock)
+    return mock
 
 
 def check_options(protocol: str, part: ServerPart, options: MockOptions) -> None:
@@ -43,5 +45,5 @@ def check_options(protocol: str, part: ServerPart, options: MockOptions) -> None
     for field in fields(options):
         is_known = field.name in COMMON or field.name in part.options
         if not is_known and getattr(options, field.name) != getattr(plain, field.name):
-            homes = [name for name in protocols_with("server") if field.name in PROTOCOLS[name].part("server").options]
+            homes = [name for name, other in parts_of("server", ServerPart) if field.name in other.options]
             raise UsageError(f"{spelling(field.name)}: not allowed with {protocol}; only with {' and '.join(homes)}")

@@ -46,7 +46,7 @@ def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bo
     check_servers(playing, judging)
     check_files(reading, playing, judging, is_dry=is_dry)
     recording = recorded(reading)
-    known = spoken(recording, manners(), playing)
+    known = spoken(recording, manners(recording.of), playing)
     damage = recording.damage
     recording = copy_of(recording, known, playing.copy)
     recording.damage = damage
@@ -166,7 +166,7 @@ def afresh(
     """What is done, and the manners of the same protocols that know nothing of a run before."""
     from wiretool.replay.adapters import manners
 
-    own = {name: manner for name, manner in manners().items() if name in known}
+    own = dict(manners(known.__contains__))
     return script_for(recording, own, reading), own
 
 
