@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from wiretool.codec.jsonform import nearest
 from wiretool.errors import UsageError
-from wiretool.protocols.base.registry import PROTOCOLS, parts_of, protocols_with
+from wiretool.protocols.base.registry import PROTOCOLS, parts_of, protocols_with, why_broken
 from wiretool.server.mock import Mock
 from wiretool.server.options import COMMON, MockOptions, spelling
 
@@ -28,12 +28,22 @@ def server_part(protocol: str) -> ServerPart | None:
     return part
 
 
+def required_part(protocol: str) -> ServerPart:
+    """Return the server part of a protocol. UsageError for one without."""
+    part = server_part(protocol)
+    if part is not None:
+        return part
+    known = protocols_with("server")
+    if protocol in PROTOCOLS:
+        why = f"{protocol}: it has no mock server; expected one of {', '.join(known)}"
+        raise UsageError(f"{why}; replay, bench and fuzz can do with --target")
+    unknown = f"no server for {protocol!r}{nearest(protocol, known)}: there is one for {', '.join(known)}"
+    raise UsageError(why_broken(protocol) or unknown)
+
+
 def mock_for(protocol: str, options: MockOptions) -> Mock:
     """A new mock server of a protocol. UsageError for a protocol without one, or options that are not its."""
-    part = server_part(protocol)
-    if part is None:
-        known = protocols_with("server")
-        raise UsageError(f"no server for {protocol!r}{nearest(protocol, known)}: there is one for {', '.join(known)}")
+    part = required_part(protocol)
     check_options(protocol, part, options)
     mock: Mock = PROTOCOLS[protocol].run_part("server", partial(part.make, options), Mock)
     return mock

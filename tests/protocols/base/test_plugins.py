@@ -63,6 +63,7 @@ UNKNOWN = replace(OLDER, open=lambda from_start: None)
 FAILING = ServerPart(fails)
 WRONG = ServerPart(lambda options: 3)
 """
+SENT = json.dumps({"message": "KeepAlive", "fields": {"data": ""}})
 CAPTURE = Path(__file__).parents[3] / "captures" / "pravega-draft" / "blocks.pcap"
 
 
@@ -271,3 +272,42 @@ def test_a_bug_in_a_plugin_is_not_one_of_wiretool(tmp_path: Path) -> None:
         "wiretool: this is a bug in the plugin of the protocol 'good'; "
         "please report it to its authors with the lines above",
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("serve", "good"), "good: it has no mock server; expected one of pravega, "),
+        (("replay", CAPTURE), "good: it has no mock server; expected one of pravega, "),
+        (("bench", "--protocol", "good", "--message", SENT), "good: it has no mock server; expected one of pravega, "),
+        (
+            ("bench", "--protocol", "good"),
+            "--protocol good: the protocol has no load part; expected --message JSON, or ",
+        ),
+        (("conform", "good"), "good: it has no conformance cases; expected one of pravega, "),
+        (("fuzz", "good", "--runs", "1"), "good: it has no conformance cases, so no sessions of its own; expected "),
+        (
+            ("tap", "good", "--upstream", "127.0.0.1:9", "--fault", "message == 'KeepAlive': wrong checksum"),
+            "--fault \"message == 'KeepAlive': wrong checksum\": frames of good have no checksum",
+        ),
+    ],
+)
+def test_a_command_names_the_part_that_is_missing(tmp_path: Path, words: tuple[str, ...], why: str) -> None:
+    installed(tmp_path, "X = made(ports=DRAFT.ports, rank=0)", good="plugin:X")
+    ended = wiretool(tmp_path, *words)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    # Two protocols fit the capture: that is a remark before the error.
+    assert ended.stderr.splitlines()[-1].startswith(f"wiretool: {why}")
+
+
+def test_a_protocol_without_a_mock_is_replayed_on_a_target(tmp_path: Path) -> None:
+    installed(tmp_path, "X = made(ports=DRAFT.ports, rank=0)", good="plugin:X")
+    ended = wiretool(tmp_path, "replay", CAPTURE, "--target", "127.0.0.1:9", "--dry-run")
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_help_lists_the_protocols_that_are_installed(tmp_path: Path) -> None:
+    code = "FIRST = replace(GOOD, name='first', rank=0)"
+    installed(tmp_path, code, good="plugin:GOOD", first="plugin:FIRST")
+    assert re.search(r"server: first,.* good\b", " ".join(wiretool(tmp_path, "serve", "--help").stdout.split()))
+    assert "protocol of the server [default: first]" in " ".join(wiretool(tmp_path, "bench", "--help").stdout.split())

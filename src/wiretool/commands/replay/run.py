@@ -142,9 +142,11 @@ def hint_for(names: Collection[str]) -> str:
 def doors_of(recording: "Recording", manner: "ReplayAdapter") -> list[str]:
     """What an address of a server of the protocol may be called: the protocol, or a door of such a server."""
     from wiretool.server.options import MockOptions
-    from wiretool.server.part import mock_for
+    from wiretool.server.part import mock_for, server_part
 
     name = manner.protocol.name
+    if server_part(manner.server) is None:
+        return [name]
     mock = mock_for(manner.server, manner.mock_options(recording, MockOptions()))
     return [name, *(door.name for door in mock.doors if door.protocol == name)]
 
