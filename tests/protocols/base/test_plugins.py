@@ -15,7 +15,7 @@ import pytest
 
 from tests.helpers.examples import needs_protocol
 from wiretool.consistency.registry import consistency_of
-from wiretool.errors import UsageError
+from wiretool.errors import EncodeError, UsageError
 from wiretool.faults.adapter import fault_adapter_of
 from wiretool.protocols.base import registry
 from wiretool.protocols.base.protocol import Protocol
@@ -304,6 +304,19 @@ def test_a_protocol_without_a_mock_is_replayed_on_a_target(tmp_path: Path) -> No
     installed(tmp_path, "X = made(ports=DRAFT.ports, rank=0)", good="plugin:X")
     ended = wiretool(tmp_path, "replay", CAPTURE, "--target", "127.0.0.1:9", "--dry-run")
     assert ended.returncode == 0, ended.stderr
+
+
+def test_the_declarations_name_requests_failures_and_json_forms(module: ModuleType) -> None:
+    wire = module.imported(module.DRAFT.wire)
+    plain = replace(module.GOOD, wire=replace(wire, from_json=None, exchanges=None))
+    assert ("ReadSegment", "client") in plain.exchanges.asks
+    assert not [name for name, side in plain.exchanges.asks if side != "client"]
+    assert plain.exchanges.failure("NoSuchSegment", None) == "NoSuchSegment"
+    assert plain.exchanges.failure("SegmentRead", None) is None
+    message = plain.from_json("NoSuchSegment", "server", {"segment": "a"})
+    assert message == module.DRAFT.from_json("NoSuchSegment", "server", {"segment": "a"})
+    with pytest.raises(EncodeError, match=r"no message is called 'NoSuchSegmnt' \(did you mean NoSuchSegment\?\)"):
+        plain.from_json("NoSuchSegmnt", "server", {})
 
 
 def test_help_lists_the_protocols_that_are_installed(tmp_path: Path) -> None:

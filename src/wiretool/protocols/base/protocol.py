@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import cache, cached_property, partial
 from importlib import import_module
 from reprlib import repr as short_repr
 from typing import Any
 
+from wiretool.codec.jsonform import fields_from_json, nearest
 from wiretool.codec.message import Message, Side
-from wiretool.errors import UsageError, WiretoolError
+from wiretool.errors import EncodeError, UsageError, WiretoolError
 from wiretool.processes import held_interrupts
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.encoder import ConnectionEncoder
@@ -27,12 +28,13 @@ class Wire:
     messages: tuple[type[Message], ...]
     #: The whole frame that carries a message, as `side` sends it. EncodeError where there is none.
     encode: Callable[[Message, Side], bytes]
-    #: The message named so, from its JSON form; the side tells requests from replies of one name.
-    from_json: Callable[[str, Side, Mapping[str, Any]], Message]
+    #: The message named so, from its JSON form; the side tells requests from replies of one name. Without, by the
+    #: declarations.
+    from_json: Callable[[str, Side, Mapping[str, Any]], Message] | None = None
     #: Whether a side may begin a conversation with these bytes, where that shows; None where it may with any frame.
     begins: Callable[[Side, bytes], bool] | None = None
-    #: What of its messages is asked, and what answers and how.
-    exchanges: Exchanges = field(default_factory=Exchanges)
+    #: What of its messages is asked, and what answers and how. Without, by the declarations.
+    exchanges: Exchanges | None = None
     #: Whether the first bytes of client and server are of another service, though their carrier is that of this
     #: protocol; the last argument says whether no more will come before that is decided.
     disowns: Callable[[bytes, bytes, bool], bool] | None = None
@@ -195,17 +197,19 @@ class Protocol:
     def encode(self) -> Callable[[Message, Side], bytes]:
         return self._wire.encode
 
-    @property
+    @cached_property
     def from_json(self) -> Callable[[str, Side, Mapping[str, Any]], Message]:
-        return self._wire.from_json
+        return self._wire.from_json or partial(
+            _declared_from_json, {cls.declaration.name: cls for cls in self.messages}
+        )
 
     @property
     def begins(self) -> Callable[[Side, bytes], bool] | None:
         return self._wire.begins
 
-    @property
+    @cached_property
     def exchanges(self) -> Exchanges:
-        return self._wire.exchanges
+        return self._wire.exchanges or Exchanges.declared(self.messages)
 
     @property
     def disowns(self) -> Callable[[bytes, bytes, bool], bool] | None:
@@ -233,6 +237,15 @@ class Protocol:
     def open_encoder(self) -> ConnectionEncoder:
         """Return an encoder for the messages of a new connection."""
         return self.encoder(self.encode, self.from_json)
+
+
+def _declared_from_json(
+    declared: Mapping[str, type[Message]], name: str, side: Side, fields: Mapping[str, Any]
+) -> Message:
+    """Return the message named so from its JSON form; EncodeError where none is declared with that name."""
+    if name not in declared:
+        raise EncodeError(f"no message is called {name!r}{nearest(name, declared)}")
+    return fields_from_json(declared[name], dict(fields), name)
 
 
 def _checked(found: object, kind: type) -> object:
