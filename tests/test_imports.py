@@ -23,7 +23,6 @@ PARTS: dict[str, set[str]] = {
 
 #: Modules outside `protocols/NAME/` that have the name of a protocol as a text, and why.
 NAMING = {
-    "wiretool.commands.bench": "help shows the default of --protocol without looking for protocols",
     "wiretool.commands.replay.options": "the option --controller is of that protocol",
     "wiretool.commands.tap": "the options of the controller are of that protocol",
     "wiretool.commands.tap.run": "the options of the controller are of that protocol",

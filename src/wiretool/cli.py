@@ -61,9 +61,11 @@ class Guarded(TyperGroup):
             sys.exit(_refused(OutputError(f"cannot write stdout: {system_reason(err)}")))
 
     def invoke(self, ctx: Any) -> Any:
+        refusal = ""
         try:
             return super().invoke(ctx)
         except WiretoolError as err:
+            refusal = str(err)
             raise typer.Exit(_refused(err)) from err
         except Misuse as err:
             raise typer.Exit(_misused(err, f"wiretool {ctx.invoked_subcommand or ''}".rstrip())) from err
@@ -73,7 +75,7 @@ class Guarded(TyperGroup):
         except KeyboardInterrupt as err:
             raise typer.Exit(_stopped(err)) from err
         finally:
-            _report_broken_plugins()
+            _report_broken_plugins(refusal)
 
 
 app = typer.Typer(
@@ -113,19 +115,38 @@ def main() -> None:
     """Run the command line; an unexpected exception is a bug in wiretool and is shown with its traceback."""
     try:
         app(prog_name="wiretool")
-    except Exception:  # noqa: BLE001  (the last resort: everything expected has been dealt with)
+    except Exception as err:  # noqa: BLE001  (the last resort: everything expected has been dealt with)
         traceback.print_exc()
-        print(f"wiretool: this is a bug in wiretool; please report it with the lines above: {ISSUES}", file=sys.stderr)
+        plugin = _faulty_plugin(err)
+        where = f"the plugin of the protocol {plugin!r}" if plugin else "wiretool"
+        whom = "to its authors with the lines above" if plugin else f"with the lines above: {ISSUES}"
+        print(f"wiretool: this is a bug in {where}; please report it {whom}", file=sys.stderr)
         sys.exit(EXIT_DEFECT)
 
 
-def _report_broken_plugins() -> None:
-    """Report each plugin that could not be loaded in a line, where the command has looked for protocols at all."""
+def _report_broken_plugins(refusal: str) -> None:
+    """Report each plugin that could not be loaded in a line, where the command has looked for protocols at all.
+
+    The one for which the command was refused is reported already.
+    """
     registry = sys.modules.get("wiretool.protocols.base.registry")
     for why in registry.broken_plugins() if registry is not None else ():
         from wiretool.sinks.stderr import report
 
-        report(f"wiretool: warning: {why}")
+        if why != refusal:
+            report(f"wiretool: warning: {why}")
+
+
+def _faulty_plugin(err: Exception) -> str:
+    """Return the protocol of the plugin whose code failed; empty where it was that of wiretool."""
+    registry = sys.modules.get("wiretool.protocols.base.registry")
+    for frame, _ in reversed(list(traceback.walk_tb(err.__traceback__))):
+        module = str(frame.f_globals.get("__name__"))
+        if module.startswith("wiretool.") or registry is None:
+            return ""
+        if plugin := str(registry.plugin_with(module)):
+            return plugin
+    return ""
 
 
 def _refused(err: WiretoolError) -> int:

@@ -13,7 +13,7 @@ from wiretool.load.planning.plan import Plan
 from wiretool.load.planning.validate import Load, plan_from
 from wiretool.protocols.base import registry
 from wiretool.protocols.base.protocol import Protocol, imported
-from wiretool.protocols.base.registry import PROTOCOLS, Registered
+from wiretool.protocols.base.registry import PROTOCOLS, Broken, Registered
 
 USERS = (
     "OfframpConsumer",
@@ -85,12 +85,14 @@ def plugins(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     vars(outside)["LOAD"] = LoadPart(fetcher="outside_wiretool:OutsideReader", batch=7, recorded=CONSUMED)
     vars(outside)["OutsideReader"] = type("OutsideReader", (), {})
     monkeypatch.setitem(sys.modules, "outside_wiretool", outside)
-    plain = {"title": "", "ports": (), "wire": "outside_wiretool:WIRE"}
+    plain = {"title": "", "ports": (), "wire": PROTOCOLS["pravega-draft"].wire}
     added = [
         Protocol(name="outside", load="outside_wiretool:LOAD", **plain),  # type: ignore[arg-type]
         Protocol(name="lame", load="outside_wiretool:NOTHING", **plain),  # type: ignore[arg-type]
     ]
-    found = Registered({**PROTOCOLS, **{each.name: each for each in added}}, {"dead": "protocol 'dead': does not load"})
+    found = Registered(
+        {**PROTOCOLS, **{each.name: each for each in added}}, [Broken("dead", "protocol 'dead': does not load")]
+    )
     monkeypatch.setattr(registry, "registered", lambda: found)
     return outside
 

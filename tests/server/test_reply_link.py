@@ -1,21 +1,26 @@
 """Links that answer frame by frame: order, broken bytes, replies without room, and ends."""
 
+from unittest.mock import create_autospec
+
 from wiretool import limits
 from wiretool.errors import DecodeError
-from wiretool.server.mock import Close, Outbox, Send
+from wiretool.protocols.base.conversation import Conversation
+from wiretool.server.mock import Close, Link, Mock, Send
 from wiretool.server.reply_link import ReplyLink
-from wiretool.server.timers import Timers
 
 BIG = limits.MOCK_REPLY_BYTES_MAX // 2
 
 
+def extent(side: str, data: bytes, at: int, end: int) -> int:
+    """Return the length of a line."""
+    assert side == "client"
+    if data[at : at + 1] == b"!":
+        raise DecodeError("bad", "no line begins so")
+    return max(data.find(b"\n", at, end) + 1 - at, 0)
+
+
 class LineLink(ReplyLink):
     """Answers each line with itself; `big` with many bytes, `none` with nothing, and leaves after `bye`."""
-
-    def length(self, data: bytes, at: int, end: int) -> int:
-        if data[at : at + 1] == b"!":
-            raise DecodeError("bad", "no line begins so")
-        return max(data.find(b"\n", at, end) + 1 - at, 0)
 
     def answer(self, frame: bytes, now_ns: int) -> bytes:
         if frame == b"bye\n":
@@ -26,8 +31,22 @@ class LineLink(ReplyLink):
         return f"no: {err.why}".encode()
 
 
+class Lines(Mock):
+    """A server of one link."""
+
+    def greet(self, connection: int, door: str, now_ns: int) -> Link:
+        conversation = create_autospec(Conversation, instance=True)
+        conversation.extent.side_effect = extent
+        return LineLink(connection, self, conversation)
+
+    def forget(self) -> None:
+        pass
+
+
 def link() -> LineLink:
-    return LineLink(7, Outbox(), Timers())
+    served = Lines().greet(7, "", 0)
+    assert isinstance(served, LineLink)
+    return served
 
 
 def test_frames_are_answered_in_order_wherever_they_are_cut() -> None:

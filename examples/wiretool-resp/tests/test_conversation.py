@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from wiretool_resp.conversation import RespConversation
-from wiretool_resp.messages import Command, Error, InlineCommand, Push, Reply, decode, encode, from_json
+from wiretool_resp.messages import Command, Error, InlineCommand, Push, Reply, decode, encode
 from wiretool_resp.values import FrameWalk, read_value, write_value
 
 from wiretool.codec.frames.splitter import Splitter
 from wiretool.codec.json_types import JsonBytes
 from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Side
-from wiretool.errors import DecodeError, EncodeError, ProtocolViolation
+from wiretool.errors import DecodeError, EncodeError
 from wiretool.protocols.base.registry import PROTOCOLS
 
 RESP = PROTOCOLS["resp"]
@@ -50,7 +50,7 @@ def test_a_value_comes_back_from_its_bytes(value: Any) -> None:
     assert read_value(raw, 0, len(raw)) == value
     message = decode("server", raw, 0, len(raw))
     assert encode(message, "server") == raw
-    assert from_json(type(message).__name__, "server", json_form(message)) == message
+    assert RESP.from_json(type(message).__name__, "server", json_form(message)) == message
     spans = RESP.open(False).annotate("server", b"x" + raw + b"x", 1, 1 + len(raw))
     assert [span.offset for span in spans] == [1, *(span.offset + span.length for span in spans[:-1])]
     assert spans[-1].offset + spans[-1].length == 1 + len(raw)
@@ -152,7 +152,7 @@ class Talk:
     """A conversation whose frames are numbered from 1."""
 
     def __init__(self) -> None:
-        self.conversation = RespConversation(from_start=True)
+        self.conversation = RespConversation(True)
         self.count = 0
 
     def send(self, *words: str) -> int:
@@ -197,24 +197,6 @@ def test_messages_of_channels_answer_nothing(kind: str) -> None:
     assert talk.answer({"simple": "PONG"}) == more
     none = talk.send("UNSUBSCRIBE")
     assert tell("unsubscribe", {"null": "$"}, 0) == none
-
-
-def test_hello_switches_the_version() -> None:
-    talk = Talk()
-    talk.send("GET", "a")
-    talk.answer(None)
-    (defect,) = talk.defects
-    assert isinstance(defect, ProtocolViolation)
-    assert defect.kind == "resp3-before-hello"
-    talk = Talk()
-    talk.send("HELLO", "3")
-    talk.answer({"map": [["proto", 3]]})
-    talk.send("GET", "a")
-    talk.answer(None)
-    assert (talk.defects, talk.conversation.version) == ([], 3)
-    talk.send("RESET")
-    talk.answer({"simple": "RESET"})
-    assert talk.conversation.version == 2
 
 
 @pytest.mark.parametrize("words", [("MONITOR",), ("CLIENT", "REPLY", "OFF"), ()])

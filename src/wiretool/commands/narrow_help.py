@@ -26,16 +26,29 @@ class NarrowContext(typer.Context):
         columns = shutil.get_terminal_size().columns
         write_list = formatter.write_dl
         if columns >= COLUMNS_MIN:
-            formatter.write_dl = lambda rows: write_list([(label, bare_default(text)) for label, text in rows])
+            formatter.write_dl = lambda rows: write_list([(label, shown_text(text)) for label, text in rows])
             return formatter
         width = formatter.width = max(columns - MARGIN, WIDTH_MIN)
 
         def write_stacked(rows: Sequence[tuple[str, str]]) -> None:
-            stacked = [(break_choices(label, width), bare_default(text)) for label, text in rows]
+            stacked = [(break_choices(label, width), shown_text(text)) for label, text in rows]
             write_list(stacked, col_max=BESIDE_MAX)
 
         formatter.write_dl = write_stacked
         return formatter
+
+
+def shown_text(text: str) -> str:
+    """Return the help of a parameter as it is shown, with the protocols that are installed."""
+    return bare_default(re.sub(r"\{(first )?with (\w+)\}", _protocols, text))
+
+
+def _protocols(place: re.Match[str]) -> str:
+    """Return the protocols that have a part, or the first of them, for `{with PART}` or `{first with PART}`."""
+    from wiretool.protocols.base.registry import protocols_with
+
+    names = protocols_with(place[2])
+    return ", ".join(names[:1] if place[1] else names)
 
 
 def bare_default(text: str) -> str:

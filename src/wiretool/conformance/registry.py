@@ -13,7 +13,7 @@ from wiretool.protocols.base.registry import protocol_named, protocols_with
 def conformance_of(protocol: str) -> Conformance:
     """Return the part of a protocol; where it names none, one without cases. UsageError for an unknown protocol."""
     found = protocol_named(protocol)
-    part: Conformance | None = found.part("conformance")
+    part: Conformance | None = found.part("conformance", Conformance)
     return default_conformance(found) if part is None else part
 
 

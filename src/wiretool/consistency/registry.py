@@ -10,8 +10,8 @@ def consistency_of(protocol: str, *, is_new: bool = False) -> Consistency:
 
     UsageError for an unknown protocol, or one without a consistency model.
     """
-    model: type[Consistency] | None = protocol_named(protocol).part("consistency")
+    model: Consistency | None = protocol_named(protocol).made("consistency", Consistency, is_new=is_new)
     if model is None:
         known = ", ".join(protocols_with("consistency"))
         raise UsageError(f"{protocol}: no consistency model; expected one of {known}")
-    return model(is_new=is_new)
+    return model

@@ -52,5 +52,5 @@ class FuzzPart:
 
 def fuzz_part_of(protocol: str) -> FuzzPart:
     """Return the part of a protocol; an empty one where it declares none."""
-    part: FuzzPart | None = protocol_named(protocol).part("fuzz")
+    part: FuzzPart | None = protocol_named(protocol).part("fuzz", FuzzPart)
     return FuzzPart() if part is None else part

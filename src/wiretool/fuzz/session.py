@@ -33,7 +33,7 @@ from wiretool.fuzz.sequences.sequence import CAPTURE_SETUP, FuzzSequence
 from wiretool.fuzz.targets.base import InMemoryTarget, Target
 from wiretool.fuzz.targets.branches import BranchCoverage, BranchNovelty, CoveredTarget, has_monitoring
 from wiretool.protocols.base.protocol import Protocol
-from wiretool.replay.adapters import manners
+from wiretool.replay.adapters import adapter_of
 from wiretool.replay.recording import recording_of
 from wiretool.server.mock import Mock
 from wiretool.server.options import MockOptions
@@ -104,7 +104,7 @@ class FuzzSession:
         if words := damage_words(recording, self.protocol):
             notes(f"{name}: {words}")
         protocol = self.protocol_in("")
-        adapter = manners()[self.protocol]
+        adapter = adapter_of(self.protocol)
         setup = f"{CAPTURE_SETUP}{name}"
         found = distinct(list(capture_sequences(recording, protocol, adapter, origin=name, setup=setup)))
         if found:

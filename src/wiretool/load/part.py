@@ -13,9 +13,8 @@ from wiretool.errors import UsageError
 from wiretool.load.events import Head
 from wiretool.load.link import Link
 from wiretool.load.planning.plan import Place, Plan
-from wiretool.protocols.base import registry
 from wiretool.protocols.base.encoder import ConnectionEncoder
-from wiretool.protocols.base.registry import PROTOCOLS, protocols_with
+from wiretool.protocols.base.registry import PROTOCOLS, parts_of, protocol_named, protocols_with, why_broken
 
 
 class SegmentReader(Protocol):
@@ -170,7 +169,7 @@ def load_part(name: str) -> LoadPart:
     UsageError where its frames depend on those before them, so that none can be sent again.
     """
     if name in loadable():
-        part: LoadPart = PROTOCOLS[name].part("load")
+        part: LoadPart = protocol_named(name).part("load", LoadPart)
         return part
     if name in PROTOCOLS and PROTOCOLS[name].encoder is ConnectionEncoder:
         return EXCHANGES
@@ -179,9 +178,8 @@ def load_part(name: str) -> LoadPart:
 
 def _refusal(name: str) -> str:
     known = loadable()
-    broken = registry.registered().broken
-    if name in broken:
-        return broken[name]
+    if broken := why_broken(name):
+        return broken
     if name in PROTOCOLS:
         return f"--protocol {name}: the protocol has no load part; expected {', '.join(known)}"
     return f"--protocol {name!r} is not supported{nearest(name, known)}; expected {', '.join(known)}"
@@ -189,22 +187,13 @@ def _refusal(name: str) -> str:
 
 def names_where(is_so: Callable[[LoadPart], bool]) -> str:
     """Return the names of the protocols whose load part is so, for an error message."""
-    return " or ".join(name for name, part in _parts() if is_so(part)) or "another protocol"
+    return " or ".join(name for name, part in parts_of("load", LoadPart) if is_so(part)) or "another protocol"
 
 
 def user_places() -> Mapping[str, str]:
     """Return the places of all user classes by the name of the class; a broken plugin has none."""
     found: dict[str, str] = {}
-    for _, part in _parts():
+    for _, part in parts_of("load", LoadPart):
         for place in filter(None, (part.appender, part.fetcher)):
             found.setdefault(place.rpartition(":")[2], place)
     return found
-
-
-def _parts() -> Iterator[tuple[str, LoadPart]]:
-    """Yield the load parts that can be imported, each with the name of its protocol."""
-    for name in loadable():
-        try:
-            yield name, load_part(name)
-        except UsageError:  # of a plugin: a command that needs this part reports it
-            continue

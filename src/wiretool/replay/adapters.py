@@ -2,20 +2,21 @@
 
 from collections.abc import Callable, Mapping
 
-from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.replay.adapter import ReplayAdapter
 
 
-def manners() -> Mapping[str, ReplayAdapter]:
-    """By protocol, a new adapter; one that works from the declarations alone where a protocol has none of its own.
+def manners(is_met: Callable[[str], object] = lambda name: True) -> Mapping[str, ReplayAdapter]:
+    """By protocol, a new adapter; `is_met` tells which protocols are met.
 
     Those whose servers give out what others need come first.
     """
-    made = {name: _adapter(protocol) for name, protocol in PROTOCOLS.items()}
+    made = {name: adapter_of(name) for name in PROTOCOLS if is_met(name)}
     return dict(sorted(made.items(), key=lambda item: not item[1].is_first))
 
 
-def _adapter(protocol: Protocol) -> ReplayAdapter:
-    make: Callable[[Protocol], ReplayAdapter] = protocol.part("replay") or ReplayAdapter
-    return make(protocol)
+def adapter_of(name: str) -> ReplayAdapter:
+    """Return a new adapter of a protocol; one that works from the declarations alone where it has none of its own."""
+    protocol = PROTOCOLS[name]
+    adapter: ReplayAdapter | None = protocol.made("replay", ReplayAdapter, protocol)
+    return ReplayAdapter(protocol) if adapter is None else adapter

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from wiretool.codec.message import Message, Named
 from wiretool.filter.names import spelt
 from wiretool.records import Record
 from wiretool.replay.adapter import Verdict
-from wiretool.replay.adapters import manners
+from wiretool.replay.adapters import adapter_of
 from wiretool.replay.judging.coverage import Coverage
 from wiretool.replay.judging.outcomes import END_NAME, Outcome
 
@@ -154,13 +155,13 @@ class _PlainFields:
     """Reads fields of replies that have no recorded counterpart: those that servers do not make up."""
 
     def __init__(self) -> None:
-        self._adapters = manners()
+        self._adapter_of = cache(adapter_of)
 
     def fields_of(self, record: Record) -> Mapping[str, str]:
         """Return the values by field; none where the frame is of no known message."""
-        adapter = self._adapters.get(record.protocol)
-        if adapter is None or record.kind != "frame" or not isinstance(record.fields, Message):
+        if record.kind != "frame" or not isinstance(record.fields, Message):
             return {}
+        adapter = self._adapter_of(record.protocol)
         form = adapter.form(record)
         made_up = {place.steps[0] for place in adapter.places(record, form) if not isinstance(place.role, Named)}
         return {spelt((name,)): repr(value) for name, value in form.items() if name not in made_up}

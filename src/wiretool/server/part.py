@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
+from functools import partial
 from typing import Any, NamedTuple
 
 from wiretool.codec.jsonform import nearest
 from wiretool.errors import UsageError
-from wiretool.protocols.base.registry import PROTOCOLS, protocols_with
+from wiretool.protocols.base.registry import PROTOCOLS, parts_of, protocols_with, why_broken
 from wiretool.server.mock import Mock
 from wiretool.server.options import COMMON, MockOptions, spelling
 
@@ -23,18 +24,29 @@ class ServerPart(NamedTuple):
 
 def server_part(protocol: str) -> ServerPart | None:
     """Return the server part of a protocol, None where it has no mock."""
-    part: ServerPart | None = PROTOCOLS[protocol].part("server") if protocol in PROTOCOLS else None
+    part: ServerPart | None = PROTOCOLS[protocol].part("server", ServerPart) if protocol in PROTOCOLS else None
     return part
+
+
+def required_part(protocol: str) -> ServerPart:
+    """Return the server part of a protocol. UsageError for one without."""
+    part = server_part(protocol)
+    if part is not None:
+        return part
+    known = protocols_with("server")
+    if protocol in PROTOCOLS:
+        why = f"{protocol}: it has no mock server; expected one of {', '.join(known)}"
+        raise UsageError(f"{why}; replay, bench and fuzz can do with --target")
+    unknown = f"no server for {protocol!r}{nearest(protocol, known)}: there is one for {', '.join(known)}"
+    raise UsageError(why_broken(protocol) or unknown)
 
 
 def mock_for(protocol: str, options: MockOptions) -> Mock:
     """A new mock server of a protocol. UsageError for a protocol without one, or options that are not its."""
-    part = server_part(protocol)
-    if part is None:
-        known = protocols_with("server")
-        raise UsageError(f"no server for {protocol!r}{nearest(protocol, known)}: there is one for {', '.join(known)}")
+    part = required_part(protocol)
     check_options(protocol, part, options)
-    return part.make(options)
+    mock: Mock = PROTOCOLS[protocol].run_part("server", partial(part.make, options), Mock)
+    return mock
 
 
 def check_options(protocol: str, part: ServerPart, options: MockOptions) -> None:
@@ -43,5 +55,5 @@ def check_options(protocol: str, part: ServerPart, options: MockOptions) -> None
     for field in fields(options):
         is_known = field.name in COMMON or field.name in part.options
         if not is_known and getattr(options, field.name) != getattr(plain, field.name):
-            homes = [name for name in protocols_with("server") if field.name in PROTOCOLS[name].part("server").options]
+            homes = [name for name, other in parts_of("server", ServerPart) if field.name in other.options]
             raise UsageError(f"{spelling(field.name)}: not allowed with {protocol}; only with {' and '.join(homes)}")

@@ -1,27 +1,25 @@
 """A link that answers the frames of its client one by one, as most servers of requests and replies do."""
 
 from abc import abstractmethod
+from functools import partial
 
 from wiretool.codec.frames.buffer import Inbox
 from wiretool.errors import DecodeError
-from wiretool.server.mock import Outbox
+from wiretool.protocols.base.conversation import Conversation
+from wiretool.server.mock import Mock
 from wiretool.server.room import PacedLink
-from wiretool.server.timers import Timers
 
 
 class ReplyLink(PacedLink):
     """A connection: frames are answered in order, those before broken bytes too, while there is room for replies."""
 
-    def __init__(self, number: int, outbox: Outbox, timers: Timers) -> None:
-        super().__init__(timers)
+    def __init__(self, number: int, mock: Mock, conversation: Conversation) -> None:
+        """`conversation` finds the frames of the client, and reads none."""
+        super().__init__(mock.timers)
         self.number = number
-        self.outbox = outbox
-        self._inbox = Inbox(self.length)
+        self.outbox = mock.outbox
+        self._inbox = Inbox(partial(conversation.extent, "client"))
         self._is_ending = self._is_over = False
-
-    @abstractmethod
-    def length(self, data: bytes, at: int, end: int) -> int:
-        """Return the bytes of the client's frame at `data[at]`; see `Conversation.extent`."""
 
     @abstractmethod
     def answer(self, frame: bytes, now_ns: int) -> bytes:

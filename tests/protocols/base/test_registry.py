@@ -1,9 +1,12 @@
 """Every protocol by name and port."""
 
+import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -77,5 +80,38 @@ def test_ctrl_c_waits_for_the_end_of_an_import(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(protocol_module, "import_module", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        Protocol(name="any", title="", ports=(), wire="any.module:version").part("wire")
+        Protocol(name="any", title="", ports=(), wire="any.module:version").part("wire", object)
     assert imported == ["any.module"]
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "expected"),
+    [
+        ("name", ("", "a/b", "A", "auto", "a\x1b[31m", 3, None), "lower-case letters, digits"),
+        ("title", (None, 3), "a text"),
+        ("ports", ("80", [80], 80, None, ("a",), (0,), (70_000,), (True,)), "a tuple of TCP ports"),
+        ("wire", (None, "", "module", 3), "'module:attribute', or a Wire"),
+        ("rank", ("1", None, 1.5, True), "a whole number"),
+        ("server", (3, None, "module", ":x", b"a:b"), "'module:attribute'"),
+        ("fuzz", (3, "a:b c"), "'module:attribute'"),
+    ],
+)
+def test_a_field_of_the_wrong_kind_is_refused(field: str, values: tuple[object, ...], expected: str) -> None:
+    right: dict[str, Any] = {
+        "name": "any",
+        "title": "",
+        "ports": (1, 0xFFFF),
+        "wire": "a.b:c",
+        "server": "",
+        "fuzz": "a:b",
+    }
+    assert Protocol(**right)
+    for value in values:
+        with pytest.raises(UsageError, match=rf"^Protocol\.{field} is .*; expected {re.escape(expected)}"):
+            Protocol(**right | {field: value})
+
+
+def test_a_wire_has_messages_alone() -> None:
+    wire = protocol_module.imported(str(PROTOCOLS["pravega"].wire))
+    with pytest.raises(UsageError, match=r"^Wire\.messages is \(<class 'int'>,\); expected subclasses of Message"):
+        replace(wire, messages=(int,))

@@ -1,13 +1,11 @@
 """The messages of RESP: commands, replies, errors and pushes; see `values.py` for the values in them."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from wiretool.codec.json_types import JsonBytes, JsonList, JsonText, JsonType, bad_type, bytes_from, text_or_hex
-from wiretool.codec.jsonform import fields_from_json
 from wiretool.codec.message import Doc, Message, Side, message
 from wiretool.errors import DecodeError, EncodeError
-from wiretool_resp.values import read_value, write_payload, write_value
+from wiretool_resp.values import read_value, write_value
 
 _SPEC = "RESP protocol specification"
 
@@ -62,7 +60,6 @@ class Push(Message, frozen=True, kw_only=True):
 
 
 MESSAGES: tuple[type[Message], ...] = (Command, InlineCommand, Reply, Error, Push)
-_BY_NAME = {cls.__name__: cls for cls in MESSAGES}
 
 
 def decode(side: Side, data: bytes, at: int, end: int) -> Message:
@@ -86,8 +83,7 @@ def encode(sent: Message, side: Side) -> bytes:
     try:
         match sent:
             case Command():
-                elements = (*([] if sent.name is None else [sent.name.encode()]), *sent.arguments)
-                return b"*%d\r\n" % len(elements) + b"".join(write_payload("$", each) for each in elements)
+                return write_value([*([] if sent.name is None else [sent.name.encode()]), *sent.arguments])
             case InlineCommand() if sent.line.find(b"\n") == len(sent.line) - 1 and sent.line[:1] != b"*":
                 return sent.line
             case Error():
@@ -99,8 +95,3 @@ def encode(sent: Message, side: Side) -> bytes:
     except (TypeError, ValueError) as err:
         raise EncodeError(str(err), path=type(sent).__name__) from err
     raise EncodeError("expected a message of RESP, and an inline command as one line with its LF")
-
-
-def from_json(name: str, side: Side, fields: Mapping[str, Any]) -> Message:
-    """Return the message with this name from its JSON form."""
-    return fields_from_json(_BY_NAME[name], dict(fields), name)

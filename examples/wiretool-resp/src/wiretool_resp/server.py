@@ -7,34 +7,24 @@ from wiretool.errors import DecodeError
 from wiretool.server.mock import Door, Link, Mock
 from wiretool.server.part import ServerPart
 from wiretool.server.reply_link import ReplyLink
-from wiretool_resp.conversation import frame_length, words_of
+from wiretool_resp.conversation import RespConversation, words_of
 from wiretool_resp.messages import decode
-from wiretool_resp.store import COMMANDS, NO_LIST, Refused, Simple, Store
-from wiretool_resp.values import FrameWalk, write_payload
+from wiretool_resp.store import COMMANDS, OK, Refused, Store
+from wiretool_resp.values import write_value
 
 
 class RespLink(ReplyLink):
     """One connection."""
 
     def __init__(self, number: int, mock: "RespMock") -> None:
-        super().__init__(number, mock.outbox, mock.timers)
-        self._mock, self._walk, self._version = mock, FrameWalk("$"), 2
+        super().__init__(number, mock, RespConversation(True))
+        self._mock, self._version = mock, 2
         #: The commands of a transaction, None outside one; and whether one of them was refused.
         self._queue: list[list[bytes]] | None = None
         self._is_spoilt = False
 
-    def length(self, data: bytes, at: int, end: int) -> int:
-        try:
-            return frame_length(self._walk, "client", data, at, end)
-        except DecodeError as err:
-            first = data[err.offset : err.offset + 1].decode("latin-1")
-            why = {"$": "invalid bulk length"}.get(first, f"expected '$', got '{first}'")
-            if err.offset == at:
-                why = "invalid multibulk length" if first == "*" else "too big inline request"
-            raise DecodeError(err.kind, f"ERR Protocol error: {why}") from err
-
     def refusal(self, err: DecodeError) -> bytes:
-        return bytes_of_reply(Refused(err.why), self._version)
+        return bytes_of_reply(Refused(f"ERR Protocol error: {err.why}"), self._version)
 
     def answer(self, frame: bytes, now_ns: int) -> bytes:
         if not (words := words_of(decode("client", frame, 0, len(frame)))):
@@ -42,16 +32,20 @@ class RespLink(ReplyLink):
         self._mock.store.now_ns = now_ns
         name = words[0].decode("utf-8", "replace")
         is_queued = self._queue is not None and name not in ("MULTI", "EXEC", "DISCARD", "QUIT")
-        try:
-            value = self._run(name, words, is_queued=is_queued)
-        except Refused as refused:
-            self._is_spoilt |= is_queued
-            value = refused
+        value = self._attempt(name, words, is_queued=is_queued)
+        self._is_spoilt |= is_queued and isinstance(value, Refused)
         self.outbox.counts["client", "Command"] += 1
         self.outbox.counts["server", "Error" if isinstance(value, Refused) else "Reply"] += 1
         return bytes_of_reply(value, self._version)
 
-    def _run(self, name: str, words: list[bytes], *, is_queued: bool = False) -> Any:
+    def _attempt(self, name: str, words: list[bytes], *, is_queued: bool = False) -> Any:
+        """Return what a command returns, or why it was refused."""
+        try:
+            return self._run(name, words, is_queued=is_queued)
+        except Refused as refused:
+            return refused
+
+    def _run(self, name: str, words: list[bytes], *, is_queued: bool) -> Any:
         arity, run = COMMANDS.get(name) or CONNECTION.get(name) or (0, None)
         if run is None:
             given = "".join(f"'{word[:128].decode('utf-8', 'replace')}' " for word in words[1:])
@@ -60,17 +54,15 @@ class RespLink(ReplyLink):
             raise Refused(f"ERR wrong number of arguments for '{name.lower()}' command")
         if self._queue is not None and is_queued:
             self._queue.append(words)
-            return Simple("QUEUED")
+            return {"simple": "QUEUED"}
         return run(self if name in CONNECTION else self._mock.store, *words[1:])
 
     def _hello(self, *args: bytes) -> Any:
         if args and args[0] not in (b"2", b"3"):
             raise Refused("NOPROTO unsupported protocol version")
         self._version = int(args[0]) if args else self._version
-        return {
-            b"server": b"redis", b"version": b"7.0.15", b"proto": self._version, b"id": self.number,
-            b"mode": b"standalone", b"role": b"master", b"modules": [],
-        }  # fmt: skip
+        facts = [["server", "redis"], ["version", "7.0.15"], ["proto", self._version], ["id", self.number]]
+        return {"map": [*facts, ["mode", "standalone"], ["role", "master"], ["modules", []]]}
 
     def _client(self, subcommand: bytes, *args: bytes) -> Any:
         raise Refused(f"ERR unknown subcommand '{subcommand.decode('utf-8', 'replace')}'. Try CLIENT HELP.")
@@ -79,19 +71,13 @@ class RespLink(ReplyLink):
         if self._queue is not None:
             raise Refused("ERR MULTI calls can not be nested")
         self._queue, self._is_spoilt = [], False
-        return Simple("OK")
+        return OK
 
     def _execute(self) -> Any:
         queue = self._discard("EXEC")
         if self._is_spoilt:
             raise Refused("EXECABORT Transaction discarded because of previous errors.")
-        replies: list[Any] = []
-        for words in queue:
-            try:
-                replies.append(self._run(words[0].decode(), words))
-            except Refused as refused:
-                replies.append(refused)
-        return replies
+        return [self._attempt(words[0].decode(), words) for words in queue]
 
     def _discard(self, name: str = "DISCARD") -> list[list[bytes]]:
         if self._queue is None:
@@ -101,18 +87,18 @@ class RespLink(ReplyLink):
 
     def _quit(self, *args: bytes) -> Any:
         self.leave()
-        return Simple("OK")
+        return OK
 
 
 #: As `COMMANDS`, of the connection.
 CONNECTION: dict[str, tuple[int, Callable[..., Any]]] = {
-    "PING": (-1, lambda link, *texts: texts[0] if texts else Simple("PONG")),
+    "PING": (-1, lambda link, *texts: texts[0] if texts else {"simple": "PONG"}),
     "ECHO": (2, lambda link, text: text),
     "HELLO": (-1, RespLink._hello),
     "CLIENT": (-2, RespLink._client),
     "MULTI": (1, RespLink._multi),
     "EXEC": (1, RespLink._execute),
-    "DISCARD": (1, lambda link: Simple("OK" if link._discard() is not None else "")),
+    "DISCARD": (1, lambda link: OK if link._discard() is not None else None),
     "QUIT": (-1, RespLink._quit),
 }
 
@@ -120,21 +106,15 @@ CONNECTION: dict[str, tuple[int, Callable[..., Any]]] = {
 def bytes_of_reply(value: Any, version: int) -> bytes:
     """Return the bytes of a value as `store.py` describes it."""
     match value:
-        case Simple():
-            return f"+{value}\r\n".encode()
         case Refused():
-            return b"-" + str(value).replace("\r", " ").replace("\n", " ").encode() + b"\r\n"
-        case bytes():
-            return write_payload("$", value)
-        case int():
-            return b":%d\r\n" % value
+            return write_value({"error": str(value).replace("\r", " ").replace("\n", " ")})
         case list():
             return b"*%d\r\n" % len(value) + b"".join(bytes_of_reply(each, version) for each in value)
-        case dict():
-            flat = [each for pair in value.items() for each in pair]
-            head = b"%%%d\r\n" % len(value) if version == 3 else b"*%d\r\n" % len(flat)
-            return head + b"".join(bytes_of_reply(each, version) for each in flat)
-    return b"_\r\n" if version == 3 else b"*-1\r\n" if value is NO_LIST else b"$-1\r\n"
+        case {"map": pairs} if version == 2:
+            return bytes_of_reply([each for pair in pairs for each in pair], version)
+        case None | {"null": _}:
+            value = None if version == 3 else value or {"null": "$"}
+    return write_value(value)
 
 
 class RespMock(Mock):

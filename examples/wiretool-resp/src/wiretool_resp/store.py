@@ -1,7 +1,6 @@
 """The data of the mock server and the commands on it, with the errors of Redis 7.0 in its own words.
 
-A command returns bytes for a bulk string, a number, a list, a dict for a map, None for null, NO_LIST or a `Simple`, and
-raises `Refused`.
+A command returns a value in its JSON form, with bytes for bulk strings and None for null, or raises `Refused`.
 """
 
 import re
@@ -11,12 +10,9 @@ from typing import Any
 
 _NUMBER = re.compile(rb"0|-?[1-9][0-9]{0,18}")
 _NS = {b"EX": 1_000_000_000, b"PX": 1_000_000}
-#: The null of RESP 2 for a list.
-NO_LIST = object()
-
-
-class Simple(str):
-    """A simple string."""
+_TYPES = {type(None): "none", bytes: "string", list: "list"}
+#: The null of RESP 2 for a list, and the usual reply.
+NO_LIST, OK = {"null": "*"}, {"simple": "OK"}
 
 
 class Refused(Exception):
@@ -79,15 +75,15 @@ def _set(store: Store, key: bytes, value: bytes, *options: bytes) -> Any:
         store.drop(key)
         store.values[key] = value
         store.expires.update({key: expires_ns} if expires_ns else {})
-    return old if b"GET" in words else Simple("OK") if is_set else None
+    return old if b"GET" in words else OK if is_set else None
 
 
-def _set_all(store: Store, *pairs: bytes) -> Simple:
+def _set_all(store: Store, *pairs: bytes) -> Any:
     if len(pairs) % 2:
         raise Refused("ERR wrong number of arguments for 'mset' command")
     for key, value in zip(pairs[::2], pairs[1::2], strict=True):
         _set(store, key, value)
-    return Simple("OK")
+    return OK
 
 
 def _append(store: Store, key: bytes, value: bytes) -> int:
@@ -140,14 +136,10 @@ def _range(store: Store, key: bytes, *ends: bytes) -> list[bytes]:
     return list(elements[max(first, 0) : max(last + 1, 0)])
 
 
-def _flush(store: Store, *options: bytes) -> Simple:
+def _flush(store: Store, *options: bytes) -> Any:
     store.values.clear()
     store.expires.clear()
-    return Simple("OK")
-
-
-def _type(store: Store, key: bytes) -> Simple:
-    return Simple({type(None): "none", list: "list"}.get(type(store.find(key)), "string"))
+    return OK
 
 
 #: By name: how many words, with the name (at least so many where negative), and what is done with the arguments.
@@ -163,7 +155,7 @@ COMMANDS: dict[str, tuple[int, Callable[..., Any]]] = {
     "INCRBY": (3, lambda store, key, count: _add(store, key, number(count))),
     "DEL": (-2, lambda store, *keys: store.each(keys, store.drop)),
     "EXISTS": (-2, lambda store, *keys: store.each(keys)),
-    "TYPE": (2, _type),
+    "TYPE": (2, lambda store, key: {"simple": _TYPES[type(store.find(key))]}),
     "KEYS": (2, Store.keys),
     "DBSIZE": (1, lambda store: len(store.keys())),
     "FLUSHALL": (-1, _flush),

@@ -28,8 +28,6 @@ _LINE = re.compile(
     rb"|[$!=*~>%|](?:0|[1-9][0-9]{0,9}))\r\n"
 )
 _PLAIN_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,18}")
-#: Bytes of an unfinished frame after which its walk is remembered.
-_LONG = 4_096
 
 
 class Head(NamedTuple):
@@ -49,7 +47,8 @@ def _head(data: bytes, at: int, end: int) -> Head | None:
         is_begun = data[at : at + 1] in b"+-:(,#_$*!=~>%|" and data.find(b"\n", at, end) < 0
         if is_begun and end - at < LINE_BYTES_MAX:
             return None
-        raise DecodeError("bad-line", f"{data[at : min(at + 16, end)]!r} begins no value", offset=at)
+        why = {b"*": "invalid multibulk length", b"$": "invalid bulk length"}.get(data[at : at + 1])
+        raise DecodeError("bad-line", why or f"{data[at : min(at + 16, end)]!r} begins no value", offset=at)
     line = found[0].decode("latin-1")
     mark, text, stop = line[0], line[1:-2], found.end()
     if mark not in PAYLOADS + AGGREGATES or text == "-1":
@@ -76,13 +75,16 @@ class FrameWalk:
         is_known = bool(self._walked) and data.startswith(self._walked, at, end)
         place, missing = (at + len(self._walked), self._missing) if is_known else (at, 1)
         while missing:
-            if place - at >= _LONG:
+            if place - at >= 4_096:  # shorter ones are walked again
                 self._walked, self._missing = data[at:place], missing
+            mark = data[place : min(place + 1, end)].decode("latin-1")
+            if self._elements and place > at and mark not in self._elements:
+                raise DecodeError("bad-command", f"expected '$', got '{mark}'", offset=place)
             head = _head(data, place, end)
             if head is None or (head.stop > end and missing > 1):
                 return 0
-            if self._elements and (head.text == "-1" or (place > at and head.mark != self._elements)):
-                raise DecodeError("bad-command", f"expected an array of bulk strings, got {head.mark!r}", offset=place)
+            if self._elements and head.text == "-1":
+                raise DecodeError("bad-command", f"a null as {KINDS[mark]} of a command", offset=place)
             place, missing = head.stop, missing + head.inside - 1
         return place - at
 
@@ -129,14 +131,14 @@ def _read(heads: Iterator[tuple[int, Head]], data: bytes, depth: int) -> Any:
 
 
 def write_value(value: Any) -> bytes:
-    """Return the bytes of a value in its JSON form. ValueError or TypeError where it has none."""
+    """Return the bytes of a value in its JSON form; bytes are a bulk string. ValueError, TypeError: it has none."""
     match value:
         case None | bool():
             return {None: b"_\r\n", True: b"#t\r\n", False: b"#f\r\n"}[value]
         case int():
             return b":%d\r\n" % value
-        case str() | {"hex": _}:
-            return write_payload("$", bytes_from(value))
+        case bytes() | str() | {"hex": _}:
+            return write_payload("$", value if isinstance(value, bytes) else bytes_from(value))
         case list():
             return _write_inside("*", value)
         case {"null": "$" | "*" as mark}:

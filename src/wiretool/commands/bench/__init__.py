@@ -15,7 +15,7 @@ app = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
 def bench(
     context: typer.Context,
     protocol: Annotated[
-        str | None, typer.Option(metavar="NAME", show_default="pravega", help="protocol of the server")
+        str | None, typer.Option(metavar="NAME", show_default="{first with load}", help="protocol of the server")
     ] = None,
     appenders: Annotated[
         int | None,

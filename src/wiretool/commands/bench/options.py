@@ -141,21 +141,35 @@ def _check_alone(said: Container[str]) -> None:
 
 
 def check_wishes(wishes: Wishes) -> None:
-    """UsageError where wishes contradict each other."""
+    """UsageError where wishes contradict each other, or the protocol has no mock for them."""
+    load = wishes.load
+    if not wishes.has_target:
+        check_mock(load)
     if wishes.has_target and wishes.faults:
         raise UsageError("--fault: not allowed with --target; use wiretool tap in front of the server")
     if wishes.faults:
         check_faults(wishes)
-    if wishes.load.is_conditional and (wishes.spread.processes > 1 or wishes.spread.is_master):
+    if load.is_conditional and (wishes.spread.processes > 1 or wishes.spread.is_master):
         raise UsageError("--conditional: requires one load process; expected --processes 1")
     if wishes.sample_pid is not None and not wishes.has_target:
         raise UsageError("--sample-pid: requires --target; the mock is always sampled")
-    if wishes.verify and wishes.load.message:
+    if wishes.verify and load.message:
         raise UsageError("--verify: not allowed with --message, which appends nothing")
     if wishes.user and not wishes.controller:
         raise UsageError("--user: requires --controller")
-    if wishes.target and wishes.load.protocol is not None:
-        check_road(wishes.load, wishes.load.protocol)
+    if wishes.target and load.protocol is not None:
+        check_road(load, load.protocol)
+
+
+def check_mock(load: "Load") -> None:
+    """UsageError where a protocol that can be loaded has no mock to load."""
+    from wiretool.load.part import load_part
+    from wiretool.load.planning.validate import protocol_of
+    from wiretool.server.part import required_part
+
+    protocol = protocol_of(load)
+    if load.message or not load_part(protocol).has_message:  # else there is nothing to send
+        required_part(protocol)
 
 
 def check_road(load: "Load", protocol: str) -> None:

@@ -79,11 +79,14 @@ def outcomes_of(one: "Recording", other: "Recording", like_one: "Recording | Non
     from wiretool.replay.diff.comparing import compare
     from wiretool.replay.diff.varying import without_varying
 
+    def is_met(name: str) -> bool:
+        return any(each.of(name) for each in (one, other, like_one) if each is not None)
+
     every = {name: ReplayAdapter(protocol) for name, protocol in PROTOCOLS.items()}
     with StepProgress("comparing", "frames") as progress:
-        outcomes = compare(one, other, every | dict(manners()), report=progress.update)
+        outcomes = compare(one, other, every | dict(manners(is_met)), report=progress.update)
         if like_one is not None:
-            like = compare(one, like_one, every | dict(manners()), ("A", "C"), progress.update)
+            like = compare(one, like_one, every | dict(manners(is_met)), ("A", "C"), progress.update)
             without_varying(outcomes, like)
     return outcomes
 

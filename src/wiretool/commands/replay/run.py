@@ -46,7 +46,7 @@ def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bo
     check_servers(playing, judging)
     check_files(reading, playing, judging, is_dry=is_dry)
     recording = recorded(reading)
-    known = spoken(recording, manners(), playing)
+    known = spoken(recording, manners(recording.of), playing)
     damage = recording.damage
     recording = copy_of(recording, known, playing.copy)
     recording.damage = damage
@@ -142,9 +142,11 @@ def hint_for(names: Collection[str]) -> str:
 def doors_of(recording: "Recording", manner: "ReplayAdapter") -> list[str]:
     """What an address of a server of the protocol may be called: the protocol, or a door of such a server."""
     from wiretool.server.options import MockOptions
-    from wiretool.server.part import mock_for
+    from wiretool.server.part import mock_for, server_part
 
     name = manner.protocol.name
+    if server_part(manner.server) is None:
+        return [name]
     mock = mock_for(manner.server, manner.mock_options(recording, MockOptions()))
     return [name, *(door.name for door in mock.doors if door.protocol == name)]
 
@@ -166,7 +168,7 @@ def afresh(
     """What is done, and the manners of the same protocols that know nothing of a run before."""
     from wiretool.replay.adapters import manners
 
-    own = {name: manner for name, manner in manners().items() if name in known}
+    own = dict(manners(known.__contains__))
     return script_for(recording, own, reading), own
 
 

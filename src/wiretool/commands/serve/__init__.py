@@ -21,7 +21,9 @@ from wiretool.commands.options import (
 
 
 def serve(
-    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="protocol of the server")],
+    protocol: Annotated[
+        str, typer.Argument(metavar="PROTOCOL", show_default=False, help="protocol of the server: {with server}")
+    ],
     listen: ListenAddress = "",
     controller: Annotated[str, typer.Option(metavar="ADDRESS", help="Pravega: HOST:PORT of the controller")] = "",
     admin: Annotated[
@@ -76,10 +78,7 @@ def serve(
     max_connections: ConnectionsMax = None,
     duration: ServingSeconds = None,
 ) -> None:
-    """Run a mock server until Ctrl-C.
-
-    PROTOCOL is pravega (with its controller), pravega-draft, sbp, sbp-0.1 or offramp.
-    """
+    """Run a mock server until Ctrl-C."""
     from wiretool.commands.serve.run import (
         Wishes,
         advertised,

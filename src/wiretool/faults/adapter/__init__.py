@@ -1,6 +1,5 @@
 """The fault adapter of a protocol: what can be done to its frames, by role."""
 
-from collections.abc import Callable
 from functools import cache
 
 from wiretool.faults.adapter.changing import Changing
@@ -18,5 +17,5 @@ class FaultAdapter(Changing, Watching):
 @cache
 def fault_adapter_of(protocol: Protocol) -> FaultAdapter:
     """The adapter of a protocol; of one without an adapter of its own, what its declarations allow."""
-    make: Callable[[Protocol], FaultAdapter] = protocol.part("faults") or FaultAdapter
-    return make(protocol)
+    adapter: FaultAdapter | None = protocol.made("faults", FaultAdapter, protocol)
+    return FaultAdapter(protocol) if adapter is None else adapter

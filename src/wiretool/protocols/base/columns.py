@@ -274,5 +274,5 @@ class PrefixedColumns(ProtocolColumns):
 
 def columns_of(protocol: Protocol) -> ProtocolColumns | None:
     """Return what reads frames of connections of that protocol; None where each is read by itself."""
-    columns: ProtocolColumns | None = protocol.part("columns")
+    columns: ProtocolColumns | None = protocol.part("columns", ProtocolColumns)
     return columns

@@ -1,6 +1,6 @@
 """What a protocol says of asking and answering: which messages wait for an answer, and how one says that it failed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +36,14 @@ class Exchanges:
     may_wait: frozenset[str] = frozenset()
     #: Messages of the server after which it answers no request that is open.
     farewells: frozenset[str] = frozenset()
+
+    @classmethod
+    def declared(cls, messages: Iterable[type[Message]]) -> "Exchanges":
+        """Return the exchanges of a protocol by its declarations: clients ask, and failures have their own names."""
+        declarations = [message.declaration for message in messages]
+        asks = frozenset((each.name, each.sender) for each in declarations if each.sender == "client")
+        failures = frozenset(each.name for each in declarations if each.is_failure)
+        return cls(asks=asks, failure=lambda name, fields: name if name in failures else None, failures=failures)
 
 
 def value_in(fields: Fields, name: str) -> Any:

@@ -1,17 +1,21 @@
 """A protocol: its name, its ports and its parts, each loaded when it is first needed."""
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cache, cached_property
+from dataclasses import dataclass, fields
+from functools import cache, cached_property, partial
 from importlib import import_module
+from reprlib import repr as short_repr
 from typing import Any
 
+from wiretool.codec.jsonform import fields_from_json, nearest
 from wiretool.codec.message import Message, Side
-from wiretool.errors import UsageError
+from wiretool.errors import EncodeError, UsageError, WiretoolError
 from wiretool.processes import held_interrupts
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.encoder import ConnectionEncoder
 from wiretool.protocols.base.exchanges import Exchanges
+from wiretool.protocols.base.plugin_code import plugin_code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,12 +28,13 @@ class Wire:
     messages: tuple[type[Message], ...]
     #: The whole frame that carries a message, as `side` sends it. EncodeError where there is none.
     encode: Callable[[Message, Side], bytes]
-    #: The message named so, from its JSON form; the side tells requests from replies of one name.
-    from_json: Callable[[str, Side, Mapping[str, Any]], Message]
+    #: The message named so, from its JSON form; the side tells requests from replies of one name. Without, by the
+    #: declarations.
+    from_json: Callable[[str, Side, Mapping[str, Any]], Message] | None = None
     #: Whether a side may begin a conversation with these bytes, where that shows; None where it may with any frame.
     begins: Callable[[Side, bytes], bool] | None = None
-    #: What of its messages is asked, and what answers and how.
-    exchanges: Exchanges = field(default_factory=Exchanges)
+    #: What of its messages is asked, and what answers and how. Without, by the declarations.
+    exchanges: Exchanges | None = None
     #: Whether the first bytes of client and server are of another service, though their carrier is that of this
     #: protocol; the last argument says whether no more will come before that is decided.
     disowns: Callable[[bytes, bytes, bool], bool] | None = None
@@ -42,6 +47,11 @@ class Wire:
     #: The field that names what a whole connection is about, such as the road of a consumer; it names the kind too.
     connection_subject: str = ""
 
+    def __post_init__(self) -> None:
+        """UsageError where `messages` are not classes of messages."""
+        if not all(isinstance(cls, type) and issubclass(cls, Message) for cls in self.messages):
+            raise UsageError(f"Wire.messages is {short_repr(self.messages)}; expected subclasses of Message")
+
 
 @cache
 def imported(place: str) -> Any:
@@ -52,6 +62,29 @@ def imported(place: str) -> Any:
     module, _, attribute = place.partition(":")
     with held_interrupts():
         return getattr(import_module(module), attribute)
+
+
+def _is_place(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[\w.]+:\w+", value) is not None
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[a-z0-9][a-z0-9._-]*", value) is not None and value != "auto"
+
+
+def _are_ports(value: object) -> bool:
+    return isinstance(value, tuple) and all(type(port) is int and 0 < port <= 0xFFFF for port in value)
+
+
+#: By field of `Protocol`, the values that it may have; those of all others are places, or empty.
+_FIELD_CHECKS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+    "name": (_is_name, "lower-case letters, digits, '.', '_' and '-', and not 'auto'"),
+    "title": (lambda value: isinstance(value, str), "a text"),
+    "ports": (_are_ports, "a tuple of TCP ports, such as (6379,)"),
+    "wire": (lambda value: isinstance(value, Wire) or _is_place(value), "'module:attribute', or a Wire"),
+    "rank": (lambda value: type(value) is int, "a whole number"),
+}
+_PLACE_CHECK = (lambda value: value == "" or _is_place(value), "'module:attribute'")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -91,25 +124,64 @@ class Protocol:
     #: Mutations of its own, and more: a `FuzzPart`.
     fuzz: str = ""
 
-    def part(self, name: str) -> Any:
+    def __post_init__(self) -> None:
+        """UsageError for a field with a value that it cannot have."""
+        for each in fields(self):
+            is_right, expected = _FIELD_CHECKS.get(each.name, _PLACE_CHECK)
+            if not is_right(value := getattr(self, each.name)):
+                raise UsageError(f"Protocol.{each.name} is {short_repr(value)}; expected {expected}")
+
+    def part(self, name: str, kind: type) -> Any:
         """Return a part by the name of its field, None where there is none.
 
-        UsageError where a plugin's part cannot be loaded.
+        UsageError where a plugin's part cannot be loaded, or is not of that kind.
         """
         place = getattr(self, name)
-        if not place:
-            return None
+        if not place or self._is_built_in(name):
+            return imported(place) if place else None
+        with plugin_code(f"{self._named(name)} does not load"):
+            return _checked(imported(place), kind)
+
+    def run_part(self, name: str, make: Callable[[], Any], kind: type) -> Any:
+        """Return what code of a part makes; UsageError where that of a plugin fails, or makes another kind of object.
+
+        An error of wiretool's own passes.
+        """
+        if self._is_built_in(name):
+            return make()
+        with plugin_code(f"{self._named(name)} fails", passes=(WiretoolError,)):
+            made = make()
+        with plugin_code(f"{self._named(name)} makes a wrong object"):
+            return _checked(made, kind)
+
+    def made(self, name: str, kind: type, *args: object, **options: object) -> Any:
+        """Return what the factory that a part names makes of these arguments, None where there is none."""
+        make = self.part(name, object)
+        return None if make is None else self.run_part(name, lambda: make(*args, **options), kind)
+
+    def _is_built_in(self, name: str) -> bool:
+        """Return whether a part is of this package: its failure is a bug."""
+        return str(getattr(self, name)).startswith("wiretool.")
+
+    def _named(self, name: str) -> str:
+        """Return a part as errors name it."""
+        place = getattr(self, name)
+        return f"protocol {self.name!r}: its part {name!r}" + (f" ({place})" if isinstance(place, str) else "")
+
+    @cached_property
+    def failure(self) -> str:
+        """Return why messages and framing of a plugin do not load; empty where they do."""
         try:
-            return imported(place)
-        except Exception as err:  # the code of a plugin may raise anything
-            if place.startswith("wiretool."):
-                raise
-            why = str(err) if isinstance(err, ImportError | AttributeError) else f"{type(err).__name__}: {err}"
-            raise UsageError(f"protocol {self.name!r}: its part {name!r} ({place}) does not load: {why}") from err
+            _ = self._is_built_in("wire") or self._wire
+        except UsageError as err:
+            return str(err)
+        return ""
 
     @cached_property
     def _wire(self) -> Wire:
-        wire: Wire = self.wire if isinstance(self.wire, Wire) else self.part("wire")
+        wire: Wire = self.wire if isinstance(self.wire, Wire) else self.part("wire", Wire)
+        if not self._is_built_in("wire"):
+            self.run_part("wire", partial(wire.open, False), Conversation)  # a method may be missing
         return wire
 
     @property
@@ -125,17 +197,19 @@ class Protocol:
     def encode(self) -> Callable[[Message, Side], bytes]:
         return self._wire.encode
 
-    @property
+    @cached_property
     def from_json(self) -> Callable[[str, Side, Mapping[str, Any]], Message]:
-        return self._wire.from_json
+        return self._wire.from_json or partial(
+            _declared_from_json, {cls.declaration.name: cls for cls in self.messages}
+        )
 
     @property
     def begins(self) -> Callable[[Side, bytes], bool] | None:
         return self._wire.begins
 
-    @property
+    @cached_property
     def exchanges(self) -> Exchanges:
-        return self._wire.exchanges
+        return self._wire.exchanges or Exchanges.declared(self.messages)
 
     @property
     def disowns(self) -> Callable[[bytes, bytes, bool], bool] | None:
@@ -163,3 +237,19 @@ class Protocol:
     def open_encoder(self) -> ConnectionEncoder:
         """Return an encoder for the messages of a new connection."""
         return self.encoder(self.encode, self.from_json)
+
+
+def _declared_from_json(
+    declared: Mapping[str, type[Message]], name: str, side: Side, fields: Mapping[str, Any]
+) -> Message:
+    """Return the message named so from its JSON form; EncodeError where none is declared with that name."""
+    if name not in declared:
+        raise EncodeError(f"no message is called {name!r}{nearest(name, declared)}")
+    return fields_from_json(declared[name], dict(fields), name)
+
+
+def _checked(found: object, kind: type) -> object:
+    """Return an object that is of a kind; UsageError for another."""
+    if not isinstance(found, kind):
+        raise UsageError(f"it is of the type {type(found).__name__}; expected {kind.__name__}")
+    return found

@@ -260,7 +260,7 @@ def _place_of(record: Record, bodies: Sequence[bytes], layout: EventLayout) -> i
 @cache
 def layout_of(protocol: str) -> EventLayout:
     """Return where events lie in the frames of a protocol."""
-    layout: EventLayout | None = PROTOCOLS[protocol].part("events") if protocol in PROTOCOLS else None
+    layout: EventLayout | None = PROTOCOLS[protocol].part("events", EventLayout) if protocol in PROTOCOLS else None
     return layout or NO_EVENTS
 
 
