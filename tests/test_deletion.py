@@ -46,7 +46,8 @@ COLLECTED_MIN = 10_000
 PLUGIN = f"""
 def pytest_collection_modifyitems(items, config):
     chosen = [item for item in items if item.nodeid.removeprefix("tests/").startswith({SELECTED!r})]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    known = set(chosen)
+    config.hook.pytest_deselected(items=[item for item in items if item not in known])
     items[:] = chosen
 """
 

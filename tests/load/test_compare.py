@@ -253,6 +253,12 @@ def test_times_of_a_few_microseconds_are_told_apart_between_whole_ones() -> None
     assert 12.2 < one < 12.5 < other < 12.8
 
 
+def test_a_time_of_nothing_in_the_histogram_of_another_program_counts_as_half_a_microsecond() -> None:
+    times = Times(np.array([0]), np.array([[3.0], [2.0]]))
+    (column,) = log_quantiles(np.ones((1, 2)), times, [0.5])
+    assert column.tolist() == [np.log(0.5)]
+
+
 def test_draws_without_any_exchange_have_a_quantile_all_the_same() -> None:
     assert next(iter(log_quantiles(np.eye(2), counted([Histogram(), Histogram()]), [0.5]))).tolist() == [0.0, 0.0]
     one = counted([histogram_of([1e-3] * 5), Histogram()])

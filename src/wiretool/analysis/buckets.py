@@ -15,8 +15,8 @@ Numbers = TypeVar("Numbers", int, "Integers")
 class Buckets(NamedTuple):
     """Buckets of numbers from 0 to 2**63 - 1, each at most one part in `2**bits` wide.
 
-    Arrays and SQL may find an exponent that is one too great just below a power of two, as they round. There the bucket
-    is the same.
+    Arrays of less than 10 bits, and SQL, may find an exponent that is one too great just below a power of two, as they
+    round. There the bucket is the same.
     """
 
     #: Those that follow the leading one.

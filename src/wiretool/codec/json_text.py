@@ -44,7 +44,7 @@ def table_pieces(
 ) -> Iterator[str]:
     """Yield an object of rows and of lists of rows, as `json.dumps` indents it by 2, in pieces of a row each.
 
-    There may be very many. No value of a row is a structure.
+    There may be very many rows. None is empty, no value of one is a structure, and `totals` has one at least.
     """
     before = "{"
     for name, total in totals.items():

@@ -85,7 +85,7 @@ class Oracles:
             self.slow.add(message_at(outcome.sequence, step))
 
     def allow_all(self, other: "Oracles") -> None:
-        """Allow all that others allow, real servers apart."""
+        """Allow all that others allow, except `real`."""
         self.allowed |= other.allowed
         self.may_be_silent |= other.may_be_silent
         self.slow |= other.slow

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 from wiretool.capture.packets import Packet
 from wiretool.conformance.active.mock_run import mock_of
@@ -41,7 +42,7 @@ from wiretool.server.part import mock_for
 
 #: Seeds with more bytes are left to captures of large events.
 SEED_BYTES_MAX = 64 * 1024
-#: Longer sessions of conformance cases are not kept for findings.
+#: Longer sessions of conformance cases are not kept.
 CASE_BYTES_MAX = 4 * 1024 * 1024
 BUILT_IN = "built-in mock"
 
@@ -77,14 +78,11 @@ class FuzzSession:
 
     def add_cases(self) -> None:
         """Take the sessions of the conformance cases as seeds; problems that they allow are none."""
-        runs, shown = case_runs(self.protocol, self.seed)
-        self.oracles.allow_all(shown)
-        for case, sequence in runs:
-            self.cases.append(case)
-            if sequence.sendings and sequence.size_bytes <= SEED_BYTES_MAX:
-                self.seeds.append(sequence)
-            elif sequence.size_bytes <= CASE_BYTES_MAX:
-                self.other_sessions[case.id] = sequence
+        made = case_sessions(self.protocol, self.seed)
+        self.cases += made.cases
+        self.seeds += made.seeds
+        self.other_sessions |= made.others
+        self.oracles.allow_all(made.shown)
 
     def add_table(self) -> None:
         """Take sessions that the session table allows as seeds, made of messages of the other seeds."""
@@ -281,15 +279,30 @@ class FuzzSession:
         return replace(confirmed, sequence=self.other_sessions.get(confirmed.case.id, confirmed.sequence))
 
 
+class CaseSessions(NamedTuple):
+    """The conformance cases that the built-in mock passes, their sessions, and what it shows in them."""
+
+    cases: list[Case]
+    #: Those that a run starts from, and the others, by the id of the case; not those above `CASE_BYTES_MAX`.
+    seeds: list[FuzzSequence]
+    others: dict[str, FuzzSequence]
+    shown: Oracles
+
+
 @cache
-def case_runs(protocol: str, seed: int) -> tuple[tuple[tuple[Case, FuzzSequence], ...], Oracles]:
-    """Return the sessions of the conformance cases, and what the built-in mock shows there: the same every time."""
-    session = FuzzSession(protocol, seed)
-    runs, shown, reference = tuple(case_sequences(session.part, seed=seed)), Oracles(), session.reference()
-    for _, sequence in runs:
+def case_sessions(protocol: str, seed: int) -> CaseSessions:
+    """Return the sessions of the conformance cases: the same in every run with a seed."""
+    session, made = FuzzSession(protocol, seed), CaseSessions([], [], {}, Oracles())
+    reference = session.reference()
+    for case, sequence in case_sequences(session.part, seed=seed):
+        made.cases.append(case)
         for outcome in reference.run_fresh([sequence]):
-            shown.allow(outcome)
-    return runs, shown
+            made.shown.allow(outcome)
+        if sequence.sendings and sequence.size_bytes <= SEED_BYTES_MAX:
+            made.seeds.append(sequence)
+        elif sequence.size_bytes <= CASE_BYTES_MAX:
+            made.others[case.id] = sequence
+    return made
 
 
 def all_mutations(protocol: str) -> tuple[Mutation, ...]:

@@ -234,8 +234,9 @@ def log_quantiles(weights: Floats, times: Times, shares: Sequence[float]) -> Ite
     used = times.buckets
     if not len(used):
         return (np.zeros(len(weights)) for _ in shares)
-    # From half a microsecond before the first to half of one after the last, as times are rounded.
-    low, high = (np.asarray(ends, np.float64) for ends in (BUCKETS.first_of(used) - 0.5, BUCKETS.last_of(used) + 0.5))
+    # From half a microsecond before the first to half of one after the last, as times are rounded; none is below that.
+    low = np.maximum(BUCKETS.first_of(used) - 0.5, 0.5)
+    high = np.maximum(BUCKETS.last_of(used) + 0.5, low)
     sums = np.cumsum(times.counts, axis=1)
     return (_log_quantile(weights, sums, low, high, share) for share in shares)
 

@@ -44,11 +44,11 @@ class FieldPlaces:
         return found
 
     def _annotated(self, side: Side, data: bytes) -> list[Span]:
-        conversation, spans = self._protocol.open(False), list[Span]()
+        conversation, frames = self._protocol.open(False), list[tuple[int, int]]()
         with suppress(DecodeError):
-            for at, end in whole_frames(data, partial(conversation.extent, side)):
-                spans += [each for each in conversation.annotate(side, data, at, end) if each.length > 0]
-        return spans
+            frames.extend(whole_frames(data, partial(conversation.extent, side)))
+        found = (each for at, end in frames for each in conversation.annotate(side, data, at, end))
+        return [each for each in found if each.length > 0]
 
 
 # -- bytes of a session ------------------------------------------------------------------------------------------------

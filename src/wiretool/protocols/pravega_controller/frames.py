@@ -73,7 +73,7 @@ def frame_extent(side: Side, data: bytes, at: int, end: int, length_max: int) ->
 
 
 def plain_extent(data: bytes, at: int, end: int, length_max: int) -> int:
-    """Return the same where the preface is over."""
+    """Return the length of the frame at `at`, after the preface; 0 where its header is incomplete."""
     if end - at < HEADER_BYTES:
         return 0
     length = int.from_bytes(data[at : at + 3], "big")

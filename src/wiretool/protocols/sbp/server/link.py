@@ -61,14 +61,14 @@ class LinkPhase(IntEnum):
     #: It has said GOAWAY, or answered one: what comes is dropped.
     LEAVING = 1
     #: Nothing is read any more.
-    DEAF = 2
+    READ_CLOSED = 2
     #: It is closed, or lost: nothing is sent any more.
     GONE = 3
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayAdapter:
-    """How a server treats its connections (sbp.md §4.2)."""
+class ConnectionPolicy:
+    """When a server warns and closes its connections (sbp.md §4.2), and whether it has the faults of the real ones."""
 
     #: As recorded where a real server crashes or falls silent, too.
     like_real: bool = False
@@ -85,14 +85,14 @@ def extent_of_fixed(data: bytes, at: int, end: int) -> int:
 
 
 class SbpLink(Link):
-    """A connection of an SBP server, with the manners of the role that it has shown."""
+    """A connection of an SBP server, with the policy of the role that it has shown."""
 
-    def __init__(self, mock: Mock, number: int, schema: Schema, manner: ReplayAdapter, now_ns: int) -> None:
+    def __init__(self, mock: Mock, number: int, schema: Schema, policy: ConnectionPolicy, now_ns: int) -> None:
         self.mock = mock
         self.number = number
         self.schema = schema
-        self.manner = manner
-        self._inbox = Inbox(extent_of_fixed if manner.like_real else extent)
+        self.policy = policy
+        self._inbox = Inbox(extent_of_fixed if policy.like_real else extent)
         self._budget = 0
         self._is_full = False
         #: The identifier that comes next if the client counts by one; the server's own GOAWAY takes one too.
@@ -107,8 +107,8 @@ class SbpLink(Link):
         self._is_mute = False
         self._heard_ns = now_ns
         self._timers: dict[str, Timer] = {}
-        self._set("tick", now_ns + manner.tick_ns, self._tick)
-        self._set("idle", now_ns + manner.idle_ns, self._look_for_silence)
+        self._set("tick", now_ns + policy.tick_ns, self._tick)
+        self._set("idle", now_ns + policy.idle_ns, self._look_for_silence)
 
     @property
     @abstractmethod
@@ -129,7 +129,7 @@ class SbpLink(Link):
 
     def is_foreign(self, frame: SbpFrame) -> bool:
         """Whether the header is in a format that nobody defined; without a header 0 will do (sbp.md §5, 11)."""
-        is_none = frame.header_format == NO_FORMAT and frame.header is None and not self.manner.like_real
+        is_none = frame.header_format == NO_FORMAT and frame.header is None and not self.policy.like_real
         return frame.header_format != FLATBUFFERS and not is_none
 
     def crash(self, now_ns: int, why: str) -> None:
@@ -141,7 +141,7 @@ class SbpLink(Link):
     # -- what happens to it ----------------------------------------------------------------------------------------
 
     def feed(self, data: bytes, now_ns: int) -> None:
-        if self._phase >= LinkPhase.DEAF:
+        if self._phase >= LinkPhase.READ_CLOSED:
             return
         self._inbox.feed(data)
         if not self._is_full:
@@ -168,7 +168,7 @@ class SbpLink(Link):
 
     def stop(self, now_ns: int) -> None:
         """Say GOAWAY: a range server with the last request it took (sbp.md §5, 19), a real one with a flag instead."""
-        if self.role is Role.RANGE_SERVER and self.manner.like_real:
+        if self.role is Role.RANGE_SERVER and self.policy.like_real:
             self._send(SbpFrame(opcode=GOAWAY, flags=SERVER_MAINTENANCE))
         elif self._phase is not LinkPhase.OPEN:
             return
@@ -182,7 +182,7 @@ class SbpLink(Link):
     def _read_on(self, now_ns: int) -> None:
         """Take the whole frames that are there, while the answers stay below their bound."""
         self._budget = limits.MOCK_REPLY_BYTES_MAX
-        while self._budget > 0 and self._phase < LinkPhase.DEAF:
+        while self._budget > 0 and self._phase < LinkPhase.READ_CLOSED:
             try:
                 data = self._inbox.next()
             except DecodeError as err:
@@ -191,12 +191,12 @@ class SbpLink(Link):
             if data is None:
                 break
             self.take(data, now_ns)
-        self._is_full = self._budget <= 0 and self._phase < LinkPhase.DEAF
+        self._is_full = self._budget <= 0 and self._phase < LinkPhase.READ_CLOSED
 
     def take(self, data: bytes, now_ns: int) -> None:
         """One whole frame."""
         is_response = bool(data[FLAGS_AT] & RESPONSE)
-        serves_responses = self.role is Role.RANGE_SERVER and self.manner.like_real
+        serves_responses = self.role is Role.RANGE_SERVER and self.policy.like_real
         if is_response and serves_responses:
             data = data[:FLAGS_AT] + bytes((data[FLAGS_AT] & ~RESPONSE,)) + data[FLAGS_AT + 1 :]
         reading = read_request(self.schema, data)
@@ -236,12 +236,12 @@ class SbpLink(Link):
     def _malformed(self, err: DecodeError, now_ns: int) -> None:
         """Bytes that are no frame: the connection is given up, this one alone (sbp.md §5, 4)."""
         was_open = self._phase is LinkPhase.OPEN
-        self._phase = LinkPhase.DEAF
-        if self.manner.like_real and self.role is Role.RANGE_SERVER:
+        self._phase = LinkPhase.READ_CLOSED
+        if self.policy.like_real and self.role is Role.RANGE_SERVER:
             if self._heard_ns == now_ns:
                 self._timers["tick"].cancel()  # never closed, since something was being answered
             return
-        if self.manner.like_real and err.kind == "header_length_overflow":
+        if self.policy.like_real and err.kind == "header_length_overflow":
             self.crash(now_ns, str(err))
         elif was_open:
             self._say_goaway()
@@ -309,7 +309,7 @@ class SbpLink(Link):
     def _leave(self, why: str, now_ns: int) -> None:
         """Close when what is open has been answered, but not at once."""
         self._phase = max(self._phase, LinkPhase.LEAVING)
-        self._set("leave", now_ns + self.manner.leave_ns, lambda later_ns: self._close_when_settled(why, later_ns))
+        self._set("leave", now_ns + self.policy.leave_ns, lambda later_ns: self._close_when_settled(why, later_ns))
 
     def _close_when_settled(self, why: str, now_ns: int) -> None:
         if self._open:
@@ -320,7 +320,7 @@ class SbpLink(Link):
     def _finish(self) -> None:
         """Close behind the last answer, when the client will send no more."""
         is_served = not self._open and not self._is_full
-        lingers = self.manner.like_real and self.role is Role.RANGE_SERVER
+        lingers = self.policy.like_real and self.role is Role.RANGE_SERVER
         if self._has_ended and is_served and not lingers:
             self.close("")
 
@@ -331,16 +331,16 @@ class SbpLink(Link):
             self.mock.outbox.close(self.number, why)
 
     def _tick(self, now_ns: int) -> None:
-        is_silent = now_ns - self._heard_ns >= self.manner.tick_ns - TICK_SLACK_NS
+        is_silent = now_ns - self._heard_ns >= self.policy.tick_ns - TICK_SLACK_NS
         if self.role is Role.RANGE_SERVER and is_silent and not self._open:
             self.close("silent")
             return
-        self._set("tick", now_ns + self.manner.tick_ns, self._tick)
+        self._set("tick", now_ns + self.policy.tick_ns, self._tick)
 
     def _look_for_silence(self, now_ns: int) -> None:
-        due_ns = self._heard_ns + self.manner.idle_ns
+        due_ns = self._heard_ns + self.policy.idle_ns
         if self.role is Role.RANGE_SERVER or self._open:
-            due_ns = now_ns + self.manner.idle_ns
+            due_ns = now_ns + self.policy.idle_ns
         if due_ns > now_ns:
             self._set("idle", due_ns, self._look_for_silence)
         elif self._phase is LinkPhase.OPEN:

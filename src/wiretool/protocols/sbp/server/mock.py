@@ -7,7 +7,7 @@ from typing import Any
 from wiretool import limits
 from wiretool.errors import UsageError
 from wiretool.protocols.sbp.server.arguments import whole_number
-from wiretool.protocols.sbp.server.link import ReplayAdapter, Role
+from wiretool.protocols.sbp.server.link import ConnectionPolicy, Role
 from wiretool.protocols.sbp.server.placement import Node, PlacementDriver
 from wiretool.protocols.sbp.server.range_server import RangeServer
 from wiretool.protocols.sbp.server.roles import Roles
@@ -27,7 +27,7 @@ RANGE_SERVER_PORT, PLACEMENT_DRIVER_PORT = 10911, 12378
 class _Site:
     """The two servers that a door leads to."""
 
-    manner: ReplayAdapter
+    policy: ConnectionPolicy
     placement: PlacementDriver
     range_server: RangeServer
     commit_ns: int
@@ -72,7 +72,7 @@ class SbpMock(Mock):
         followers: int = 0,
         commit_ns: int | None = None,
         server_silence_ns: int = SERVER_SILENCE_NS,
-        manner: ReplayAdapter | None = None,
+        policy: ConnectionPolicy | None = None,
     ) -> None:
         super().__init__()
         self.has_two_doors = has_two_doors
@@ -83,10 +83,10 @@ class SbpMock(Mock):
             self.doors += tuple(_more_doors("range-server", RANGE_SERVER_PORT, range_servers))
             self.doors += (Door("placement-driver", PLACEMENT_DRIVER_PORT, "sbp"),)
             self.doors += tuple(_more_doors("placement-driver", PLACEMENT_DRIVER_PORT, 1 + followers))
-        self.manner = manner or ReplayAdapter(like_real=like_real)
+        self.policy = policy or ConnectionPolicy(like_real=like_real)
         self.advertise = advertise
         self.advertise_placement_driver = advertise_placement_driver
-        self.commit_ns = commit_ns if commit_ns is not None else REAL_COMMIT_NS if self.manner.like_real else 0
+        self.commit_ns = commit_ns if commit_ns is not None else REAL_COMMIT_NS if self.policy.like_real else 0
         self._servers = servers
         self._nodes = nodes
         self._is_leader = is_leader
@@ -107,7 +107,7 @@ class SbpMock(Mock):
         self._introduce()
 
     def forget(self) -> None:
-        kept, cuts = self._retain_bytes // self._range_servers, not self.manner.like_real
+        kept, cuts = self._retain_bytes // self._range_servers, not self.policy.like_real
         servers = [RangeServer(kept, cuts_answers=cuts) for _ in range(self._range_servers)]
         self.range_server = servers[0]
         self.placement = PlacementDriver((), self._server_silence_ns, self._is_leader)
@@ -135,7 +135,7 @@ class SbpMock(Mock):
         if self.has_two_doors:
             is_driver = door == "placement-driver" or door in self._driver_at
             role = Role.PLACEMENT_DRIVER if is_driver else Role.RANGE_SERVER
-        site = _Site(self.manner, placement, self._server_at.get(door, self.range_server), self.commit_ns)
+        site = _Site(self.policy, placement, self._server_at.get(door, self.range_server), self.commit_ns)
         return ServerLink(self, site, connection, Roles(role, placement), now_ns)
 
     def operate(self, what: str, arguments: Mapping[str, Any], now_ns: int) -> tuple[Mapping[str, Any], list[Action]]:

@@ -16,7 +16,7 @@ from wiretool.protocols.sbp.server.codes import (
     UNKNOWN_OPERATION,
     UNSUPPORTED_OPERATION,
 )
-from wiretool.protocols.sbp.server.link import WHOLE, ReplayAdapter, Role, SbpLink
+from wiretool.protocols.sbp.server.link import WHOLE, ConnectionPolicy, Role, SbpLink
 from wiretool.protocols.sbp.server.placement import PlacementDriver
 from wiretool.protocols.sbp.server.range_server import Accepted, RangeServer, Refused
 from wiretool.protocols.sbp.server.roles import SERVED, Roles
@@ -29,7 +29,7 @@ _BEFORE_META, _PAYLOAD_LENGTH = 5, 4
 class Servers(Protocol):
     """The two servers that a connection may be with."""
 
-    manner: ReplayAdapter
+    policy: ConnectionPolicy
     placement: PlacementDriver
     range_server: RangeServer
     #: How long an append takes to be durable.
@@ -42,7 +42,7 @@ class ServerLink(SbpLink):
     def __init__(self, mock: Mock, servers: Servers, number: int, asked: Roles, now_ns: int) -> None:
         self._servers = servers
         self._roles = asked
-        super().__init__(mock, number, LATEST, servers.manner, now_ns)
+        super().__init__(mock, number, LATEST, servers.policy, now_ns)
 
     @property
     def role(self) -> Role | None:
@@ -83,7 +83,7 @@ class ServerLink(SbpLink):
         is_driver = role is Role.PLACEMENT_DRIVER
         kinds = {defect.kind for defect in reading.defects}
         header = frame.header if isinstance(frame.header, Table) else _empty_table(reading)
-        like_real = self.manner.like_real
+        like_real = self.policy.like_real
         is_foreign = self.is_foreign(frame) and not (like_real and not is_driver)
         if header is not None and not is_foreign and (is_driver or not _lacks_something(header, kinds)):
             return header
@@ -96,7 +96,7 @@ class ServerLink(SbpLink):
     def _unserved(self, reading: FrameReading, role: Role) -> None:
         frame = reading.frame
         is_driver = role is Role.PLACEMENT_DRIVER
-        if is_driver and self.manner.like_real and frame.header_format != FLATBUFFERS:
+        if is_driver and self.policy.like_real and frame.header_format != FLATBUFFERS:
             return
         is_known = reading.operation is not None and frame.opcode != 0
         if not is_driver:
@@ -111,7 +111,7 @@ class ServerLink(SbpLink):
     def _append(self, reading: FrameReading, now_ns: int) -> None:
         """Give each batch its place; the answer goes out when they are durable. The header is not looked at."""
         frame = reading.frame
-        if self.manner.like_real and _ends_in_meta(frame.payload):
+        if self.policy.like_real and _ends_in_meta(frame.payload):
             self.crash(now_ns, "a payload that ends behind the meta of its first batch")
             return
         try:
@@ -144,7 +144,7 @@ class ServerLink(SbpLink):
     def too_large(self, frame: SbpFrame) -> None:
         """Say so; a real placement driver says nothing, and a real range server never again anything."""
         is_driver = self._roles.of(frame) is Role.PLACEMENT_DRIVER
-        if not self.manner.like_real:
+        if not self.policy.like_real:
             code = PD_INTERNAL_SERVER_ERROR if is_driver else RS_INTERNAL_SERVER_ERROR
             self.refuse(frame, code, "the answer does not fit into a frame")
         elif not is_driver:

@@ -7,7 +7,7 @@ from wiretool import limits
 from wiretool.errors import UsageError
 from wiretool.protocols.sbp.messages import Schema
 from wiretool.protocols.sbp.server.arguments import whole_number
-from wiretool.protocols.sbp.server.link import ReplayAdapter, Role
+from wiretool.protocols.sbp.server.link import ConnectionPolicy, Role
 from wiretool.protocols.sbp_0_1.messages import S1, S2
 from wiretool.protocols.sbp_0_1.server.serving import BatchLink
 from wiretool.protocols.sbp_0_1.server.store import Node, Refusal, Store
@@ -46,7 +46,7 @@ class Sbp01Mock(Mock):
         nodes: Mapping[int, str] | None = None,
         retain_bytes: int = limits.MOCK_RETAIN_BYTES,
         node_silence_ns: int = NODE_SILENCE_NS,
-        manner: ReplayAdapter | None = None,
+        policy: ConnectionPolicy | None = None,
     ) -> None:
         super().__init__()
         if schema and schema not in SCHEMAS:
@@ -56,7 +56,7 @@ class Sbp01Mock(Mock):
         if has_two_doors:
             self.doors += (Door("placement-manager", PLACEMENT_MANAGER_PORT, "sbp-0.1"),)
         self.schema = SCHEMAS.get(schema)
-        self.manner = manner or ReplayAdapter(like_real=like_real)
+        self.policy = policy or ConnectionPolicy(like_real=like_real)
         self.advertise = advertise
         self.advertise_placement_manager = advertise_placement_manager
         self._nodes = nodes

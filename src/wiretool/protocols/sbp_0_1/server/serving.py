@@ -7,7 +7,7 @@ from wiretool import limits
 from wiretool.codec.flatbuffers.declaration import Table
 from wiretool.protocols.sbp.framing import FrameReading
 from wiretool.protocols.sbp.messages import SYSTEM_ERROR, SbpFrame, Schema
-from wiretool.protocols.sbp.server.link import WHOLE, ReplayAdapter, Role, SbpLink
+from wiretool.protocols.sbp.server.link import WHOLE, ConnectionPolicy, Role, SbpLink
 from wiretool.protocols.sbp.server.reading import over_limit
 from wiretool.protocols.sbp_0_1 import tables_s2
 from wiretool.protocols.sbp_0_1.framing import only_fit
@@ -26,7 +26,7 @@ Handlers = Mapping[int, Callable[[Ask], Reply]]
 class Servers(Protocol):
     """What the servers of all connections share."""
 
-    manner: ReplayAdapter
+    policy: ConnectionPolicy
     store: Store
     #: The schema that is spoken; None: S1 until a request can only be of S2.
     schema: Schema | None
@@ -39,7 +39,7 @@ class BatchLink(SbpLink):
         self._servers = servers
         self._place = place
         self._looks_left = 0 if servers.schema else DECIDED_BY
-        super().__init__(mock, number, servers.schema or S1, servers.manner, now_ns)
+        super().__init__(mock, number, servers.schema or S1, servers.policy, now_ns)
 
     @property
     def role(self) -> Role | None:
@@ -109,14 +109,14 @@ class BatchLink(SbpLink):
         frame = reading.frame
         if self.schema is S1:
             self._refused(frame, Refusal(BAD_REQUEST, "the header cannot be read"))
-        elif self.manner.like_real and self._place is Role.PLACEMENT_DRIVER:
+        elif self.policy.like_real and self._place is Role.PLACEMENT_DRIVER:
             self.crash(now_ns, "a header that the placement manager cannot read")
         else:
             self.refuse(frame, BAD_REQUEST)
 
     def _foreign(self, frame: SbpFrame, now_ns: int) -> None:
         """A header in another format is discarded (§5, 11); the real placement manager ends."""
-        if self.manner.like_real and self._place is Role.PLACEMENT_DRIVER and self.schema is not S1:
+        if self.policy.like_real and self._place is Role.PLACEMENT_DRIVER and self.schema is not S1:
             self.crash(now_ns, "a header in another format")
 
     def _refused(self, frame: SbpFrame, why: Refusal) -> None:

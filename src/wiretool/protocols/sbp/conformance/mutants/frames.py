@@ -260,7 +260,7 @@ def _tick_always(patcher: Patcher) -> None:
 def _tick_with_goaway(patcher: Patcher) -> None:
     def wrap(tick: Callable[..., None]) -> Callable[..., None]:
         def say(self: SbpLink, now_ns: int) -> None:
-            if self.role is Role.RANGE_SERVER and now_ns - self._heard_ns >= self.manner.tick_ns - link.TICK_SLACK_NS:
+            if self.role is Role.RANGE_SERVER and now_ns - self._heard_ns >= self.policy.tick_ns - link.TICK_SLACK_NS:
                 self._say_goaway()
             tick(self, now_ns)
 
