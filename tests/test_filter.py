@@ -383,6 +383,7 @@ def test_any_text_can_be_asked_for(text: str) -> None:
     assert keeps(f'message == "{escaped}"', a_record(message=text)) is (text != "")
 
 
+@needs_protocol("offramp")
 def test_the_fields_of_every_protocol_are_known() -> None:
     for expression in (
         "fields.suggested_length > 0",

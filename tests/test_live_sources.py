@@ -6,6 +6,7 @@ import pytest
 
 from tests.bench.talk import sbp_frame
 from tests.helpers.captures import Talk, packets_of, tcp_packets
+from tests.helpers.examples import needs_protocol
 from wiretool import limits
 from wiretool.capture.packets import Packet, Tick
 from wiretool.dissect.dissector import read_from
@@ -34,15 +35,18 @@ def messages(records: Sequence[Record]) -> list[tuple[str, str]]:
     return [(record.protocol, record.message) for record in records if record.kind == "frame"]
 
 
+@needs_protocol("sbp-0.1")
 def test_messages_wait_for_evidence_without_a_tick() -> None:
     assert records_after_ticks(tcp_packets([("client", BEAT)], server=DRIVER, acks=False, end="")) == []
 
 
+@needs_protocol("sbp-0.1")
 def test_a_protocol_that_two_fit_is_settled_by_a_tick() -> None:
     packets = tcp_packets([("client", BEAT)], server=DRIVER, acks=False, end="")
     assert messages(records_after_ticks(packets, limits.UNDECIDED_NS_MAX)) == [("sbp", "HEARTBEAT")]
 
 
+@needs_protocol("sbp-0.1")
 def test_a_tick_settles_only_what_has_waited_for_long_enough() -> None:
     packets = tcp_packets([("client", BEAT)], server=DRIVER, acks=False, end="")
     assert records_after_ticks(packets, limits.UNDECIDED_NS_MAX - 1) == []

@@ -12,6 +12,7 @@ import pytest
 
 from tests.dissect.columns.engines import assert_equal, by_columns, by_rows, small_batches, table_packets
 from tests.dissect.columns.made import Spoken, files_of, packets_made
+from tests.helpers.examples import needs_protocol
 from wiretool.capture.columns.plain_segments import PlainSegmentScan
 from wiretool.capture.tcp.direction import Flow
 from wiretool.capture.tcp.stream_events import Connection
@@ -75,6 +76,7 @@ def check_owners(seed: int) -> None:
 
 
 # In the last one a connection is opened in a table and needs care in the middle of it.
+@needs_protocol("sbp-0.1", "offramp")
 @pytest.mark.parametrize("seed", [*range(20), 171])
 def test_random_connections_of_random_tables_are_not_plain(seed: int) -> None:
     check_owners(seed)

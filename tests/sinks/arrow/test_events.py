@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench.sbp_requests import make_capture
+from tests.helpers.examples import needs_protocol
 from tests.helpers.records import a_record
 from tests.sinks.arrow.test_tables import gathered, in_chunks
 from wiretool.batches.rows import batch_of
@@ -32,6 +33,7 @@ def test_events_in_batches_that_are_one_whole(tmp_path: Path, monkeypatch: pytes
     assert len(check(path, path, monkeypatch)) == 800
 
 
+@needs_protocol("sbp-0.1")
 def test_a_number_that_no_event_can_have_is_none() -> None:
     """Both parts of it are from the wire."""
     records = [{"offset_delta": delta, "body": "a"} for delta in (-1, 0, 1)]

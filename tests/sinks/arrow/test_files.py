@@ -133,7 +133,7 @@ def test_a_name_need_not_be_utf_8(form: str, tmp_path: Path) -> None:
 def earlier(path: Path) -> list[Path]:
     """The files of an earlier run, one of which was killed."""
     (path / "messages").mkdir(parents=True)
-    names = ["frames.arrow", "events.parquet", "messages/sbp-0.1.APPEND.parquet"]
+    names = ["frames.arrow", "events.parquet", "messages/pravega.Hello.parquet"]
     for name in names:
         press = Press()
         FILES[name.rpartition(".")[2]](path / name, SCHEMA, press).close()

@@ -62,7 +62,7 @@ def fitted(load: Load, recorded: Recorded, *, name: str, is_verified: bool, has_
 def _protocol(load: Load, recorded: Recorded, name: str) -> str:
     """Which protocol is loaded: the one that was named, or the only one of which anything was recorded."""
     found = {protocol: seen.appends for protocol, seen in recorded.seen.items() if seen.appends}
-    counts = " and ".join(counted(protocol, count) for protocol, count in found.items())
+    counts = " and ".join(counted(protocol, found[protocol]) for protocol in sorted(found))
     if load.protocol in found:
         return load.protocol
     if load.protocol is not None:
