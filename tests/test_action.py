@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sysconfig
 from pathlib import Path
 
 import yaml
@@ -21,9 +20,7 @@ def run_action(folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
     # The package index, its settings and what was fetched from it are the machine's own.
     kept = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_", "REQUESTS_"))}
     kept = {"PIP_CACHE_DIR": str(Path.home() / ".cache" / "pip"), "PIP_COMPILE": "0", **kept}
-    # The libraries are at hand: .ci/run installs them without any others, for the tests of the plugin.
-    at_hand = {"PIP_NO_DEPS": "1", "PYTHONPATH": sysconfig.get_path("purelib")}
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), **kept, **at_hand, **defaults, **inputs}
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), **kept, **defaults, **inputs}
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", step["run"]],
         env=environment,
