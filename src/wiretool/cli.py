@@ -127,7 +127,7 @@ def main() -> None:
 def _report_broken_plugins(refusal: str) -> None:
     """Report each plugin that could not be loaded in a line, where the command has looked for protocols at all.
 
-    The one for which the command was refused is reported already.
+    The one for which the command was refused has already been reported.
     """
     registry = sys.modules.get("wiretool.protocols.base.registry")
     for why in registry.broken_plugins() if registry is not None else ():

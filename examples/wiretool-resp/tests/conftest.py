@@ -42,6 +42,13 @@ def answers(port: int) -> bool:
         return False
 
 
+def last_words(port: int, data: bytes) -> bytes:
+    """Send bytes to a server that closes the connection for them; return its replies, and `(closed)`."""
+    with socket.create_connection(("127.0.0.1", port), DEADLINE_S) as link:
+        link.sendall(data)
+        return b"".join(iter(lambda: link.recv(4_096), b"")) + b"(closed)"
+
+
 def wiretool(*words: object) -> subprocess.CompletedProcess[str]:
     """Run wiretool to its end."""
     command = [*WIRETOOL, *map(str, words)]

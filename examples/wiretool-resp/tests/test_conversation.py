@@ -9,6 +9,7 @@ from wiretool_resp.conversation import RespConversation
 from wiretool_resp.messages import Command, Error, InlineCommand, Push, Reply, decode, encode
 from wiretool_resp.values import FrameWalk, read_value, write_value
 
+from wiretool import limits
 from wiretool.codec.frames.splitter import Splitter
 from wiretool.codec.json_types import JsonBytes
 from wiretool.codec.jsonform import json_form
@@ -102,31 +103,67 @@ def test_a_long_frame_is_walked_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("side", "data", "kind"),
+    ("side", "data", "kind", "offset"),
     [
-        ("server", b"*x\r\n", "bad-line"),
-        ("server", b"$3\r\nabcd\r\n", "bad-end"),
-        ("server", b"*9999999\r\n", "too-large"),
-        ("server", b"hello\r\n", "bad-line"),
-        ("server", b"$-2\r\n", "bad-line"),
-        ("client", b"*1\r\n:1\r\n", "bad-command"),
-        ("client", b"*-1\r\n", "bad-command"),
-        ("client", b"x" * 70_000, "too-large"),
-        ("server", b"+" + b"x" * 70_000, "bad-line"),
+        ("server", b"*x\r\n", "bad-line", 0),
+        ("server", b"$3\r\nabcd\r\n", "bad-end", 7),
+        ("server", b"*9999999\r\n", "too-large", 0),
+        ("server", b"*2\r\n:1\r\n*9999999\r\n", "too-large", 8),
+        ("server", b"hello\r\n", "bad-line", 0),
+        ("server", b"*1\r\n$-2\r\n", "bad-line", 4),
+        ("client", b"*1\r\n:1\r\n", "bad-command", 4),
+        ("client", b"*1\r\n$-1\r\n", "bad-command", 4),
+        ("client", b"*-1\r\n", "bad-command", 0),
+        ("client", b"x" * 70_000, "too-large", 0),
+        ("server", b"+" + b"x" * 70_000, "bad-line", 0),
     ],
 )
-def test_what_is_no_frame_is_refused(side: Side, data: bytes, kind: str) -> None:
+@pytest.mark.parametrize("before", [b"", b"PING\r\n"])
+def test_what_is_no_frame_is_refused_by_its_place_in_it(
+    side: Side, data: bytes, kind: str, offset: int, before: bytes
+) -> None:
     with pytest.raises(DecodeError) as caught:
-        RESP.open(True).extent(side, data, 0, len(data))
-    assert caught.value.kind == kind
+        RESP.open(True).extent(side, before + data, len(before), len(before) + len(data))
+    assert (caught.value.kind, caught.value.offset) == (kind, offset)
+
+
+@pytest.mark.parametrize(
+    ("side", "data", "trust"),
+    [
+        ("client", b"PING\r\n", 1),
+        ("client", b"words\r\n", 0),
+        ("client", b"*1\r\n$4\r\nPING\r\n", 4),
+        ("client", b"*1\r\n$2\r\n\x01\x7f\r\n", 1),
+        ("client", b"*1\r\n$1\r\n\xff\r\n", 1),
+        ("server", b"*1\r\n:1\r\n", 4),
+        ("server", b":123456\r\n", 1),
+        ("server", b"#t\r\n", 1),
+        ("server", b"+OK\r\n", 1),
+        ("server", b"$5\r\nhello\r\n", 2),
+        ("server", b"*1\r\n" * 100 + b":1\r\n", 0),
+    ],
+)
+def test_trust_in_a_frame(side: Side, data: bytes, trust: int) -> None:
+    assert RESP.open(True).trust(side, data, 0, len(data)) == trust
+
+
+def test_an_error_has_a_kind_and_an_ignored_line_asks_nothing() -> None:
+    exchanges = RESP.exchanges
+    error = Error(text=b"WRONGTYPE Operation against a key")
+    assert exchanges.failure("Error", error) == exchanges.failure("Error", json_form(error)) == "WRONGTYPE"
+    assert exchanges.failure("Error", Error(text=b"\xff")) == "\ufffd"
+    assert (exchanges.failure("Error", Error(text=b"")), exchanges.failure("Reply", Reply(value=1))) == ("Error", None)
+    assert list(exchanges.asks) == [("Command", "client")]
+    assert list(exchanges.may_ask) == [("InlineCommand", "client")]
 
 
 def test_values_too_deep_are_a_problem_of_their_frame() -> None:
     raw = b"*1\r\n" * 100 + b":1\r\n"
     conversation = RESP.open(True)
     assert conversation.extent("server", raw, 0, len(raw)) == len(raw)
-    (defect,) = conversation.read("server", raw, 0, len(raw), 1).defects
-    assert defect.kind == "nesting"
+    (defect,) = conversation.read("server", b"x" + raw, 1, 1 + len(raw), 1).defects
+    assert isinstance(defect, DecodeError)
+    assert (defect.kind, defect.offset) == ("nesting", 4 * (limits.NESTING_MAX + 1))
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,8 @@ def test_tables_conformance_and_the_rest_need_nothing_more(server: int, tmp_path
     assert wiretool("pipeline", "run", capture, "-o", tables).returncode == 0
     sql = """select count(*) as n from "resp.Command" where name = 'LRANGE'"""
     assert wiretool("pipeline", "sql", tables, sql).stdout == "n\n3\n"
+    sql = "select distinct error from exchanges where error is not null order by error"
+    assert wiretool("pipeline", "sql", tables, sql).stdout.split() == ["error", "ERR", "WRONGTYPE"]
     assert "2 pass" in wiretool("conform", "resp", "--capture", capture).stdout
     refused = wiretool("conform", "resp")
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from conftest import last_words
 from wiretool import limits
 from wiretool.server.mock import Close, Send
 from wiretool.server.options import MockOptions
@@ -38,13 +39,26 @@ def test_keys_expire_by_the_clock_of_the_mock() -> None:
     ("data", "words"),
     [
         (b"*x\r\n", "invalid multibulk length"),
+        (b"*3000000000\r\n", "invalid multibulk length"),
+        (b"*99999999999\r\n", "invalid multibulk length"),
         (b"*1\r\n$x\r\n", "invalid bulk length"),
+        (b"*1\r\n$-1\r\n", "invalid bulk length"),
+        (b"*1\r\n$9999999999\r\n", "invalid bulk length"),
+        (b"*2\r\n$4\r\nPING\r\n$536870913\r\n", "invalid bulk length"),
         (b"*1\r\n:1\r\n", "expected '$', got ':'"),
-        (b"x" * 70_000, "too big inline request"),
+        (b"*1\r\n*1\r\n", "expected '$', got '*'"),
+        (b"x" * 65_537, "too big inline request"),
     ],
 )
-def test_what_is_no_command_ends_the_connection(data: bytes, words: str) -> None:
-    assert Client().send(data) == f"-ERR Protocol error: {words}\r\n(closed)".encode()
+def test_what_is_no_command_ends_the_connection_as_in_redis(redis_port: int, data: bytes, words: str) -> None:
+    expected = f"-ERR Protocol error: {words}\r\n(closed)".encode()
+    assert (Client().send(data), last_words(redis_port, data)) == (expected, expected)
+
+
+def test_the_mock_bounds_commands_to_a_million_words() -> None:
+    """Redis 7.0 waits for 2^31 - 1 of them; older ones have the bound and the words of the mock."""
+    assert Client().send(b"*1048576\r\n") == b""
+    assert Client().send(b"*2000000\r\n") == b"-ERR Protocol error: invalid multibulk length\r\n(closed)"
 
 
 def test_commands_before_a_broken_one_are_answered() -> None:

@@ -131,18 +131,24 @@ class Declaration:
     sender: Sender
     since: int
     is_failure: bool
+    #: The field whose first word is the kind of failure; empty where the name of the message is.
+    failure_field: str = ""
 
 
 M = TypeVar("M", bound=type[Message])
 
 
 def message(
-    *, type_id: int, spec: str, sender: Sender, name: str = "", since: int = 0, failure: bool = False
+    *, type_id: int, spec: str, sender: Sender, name: str = "", since: int = 0, failure: bool | str = False
 ) -> Callable[[M], M]:
-    """Declare a class as the message with number `type_id`; `spec` is the clause or source line it is from."""
+    """Declare a class as the message with number `type_id`; `spec` is the clause or source line it is from.
+
+    `failure`: whether it reports that a request failed; or the field whose first word is the kind of failure.
+    """
 
     def declare(cls: M) -> M:
-        cls.declaration = Declaration(type_id, spec, name or cls.__name__, sender, since, failure)
+        field = failure if isinstance(failure, str) else ""
+        cls.declaration = Declaration(type_id, spec, name or cls.__name__, sender, since, bool(failure), field)
         return cls
 
     return declare

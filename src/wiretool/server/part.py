@@ -36,7 +36,7 @@ def required_part(protocol: str) -> ServerPart:
     known = protocols_with("server")
     if protocol in PROTOCOLS:
         why = f"{protocol}: it has no mock server; expected one of {', '.join(known)}"
-        raise UsageError(f"{why}; replay, bench and fuzz can do with --target")
+        raise UsageError(f"{why}; replay, bench and fuzz work with --target")
     unknown = f"no server for {protocol!r}{nearest(protocol, known)}: there is one for {', '.join(known)}"
     raise UsageError(why_broken(protocol) or unknown)
 

@@ -27,6 +27,7 @@ from wiretool.server.part import ServerPart, mock_for
 PLUGIN = """
 import sys
 from dataclasses import replace
+from wiretool.errors import DecodeError, UsageError
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.protocol import Protocol, Wire, imported
 from wiretool.protocols.pravega_draft import PROTOCOL as DRAFT
@@ -45,6 +46,14 @@ def exits(*args, **options):
     sys.exit(5)
 
 
+def unreadable(*args):
+    raise DecodeError("bad", "oops")
+
+
+def refuses(*args):
+    raise UsageError("oops")
+
+
 def made(**changed):
     return Protocol(**({"name": "good", "title": "", "ports": (), "wire": DRAFT.wire} | changed))
 
@@ -60,6 +69,7 @@ class Faulty(type(DRAFT.open(True))):
 OLDER = replace(imported(DRAFT.wire), open=lambda from_start: Older())
 FAULTY = replace(OLDER, open=lambda from_start: Faulty(from_start))
 UNKNOWN = replace(OLDER, open=lambda from_start: None)
+UNREADABLE, REFUSING = replace(OLDER, open=unreadable), replace(OLDER, open=refuses)
 FAILING = ServerPart(fails)
 WRONG = ServerPart(lambda options: 3)
 """
@@ -183,6 +193,8 @@ def test_ports_may_be_those_of_another_protocol(tmp_path: Path) -> None:
     assert "pravega-draft and good both fit; read as pravega-draft, the newer" in shown.stderr
 
 
+#: How errors call an object that is not of the kind that a part has to make.
+OTHER_TYPE = "returns an object of the wrong type"
 PARTS = {
     "wire": ("Wire", ("decode", "--protocol", "good", CAPTURE)),
     "columns": ("ProtocolColumns", ("decode", "--protocol", "good", "--engine", "columns", CAPTURE)),
@@ -224,11 +236,13 @@ def test_why_a_part_does_not_load() -> None:
         ("replay", "plugin:THREE", "fails: TypeError: 'int' object is not callable"),
         ("replay", "plugin:fails", "fails: ZeroDivisionError: oops"),
         ("faults", "plugin:made", "fails: TypeError: made() takes 0 positional arguments but 1 was given"),
-        ("faults", "builtins:type", "makes a wrong object: it is of the type type; expected FaultAdapter"),
+        ("faults", "builtins:type", f"{OTHER_TYPE}: it is of the type type; expected FaultAdapter"),
         ("wire", "plugin:OLDER", "fails: TypeError: Can't instantiate abstract class Older with abstract method"),
-        ("wire", "plugin:UNKNOWN", "makes a wrong object: it is of the type NoneType; expected Conversation"),
+        ("wire", "plugin:UNKNOWN", f"{OTHER_TYPE}: it is of the type NoneType; expected Conversation"),
+        ("wire", "plugin:UNREADABLE", "fails: bad at byte 0: oops; update or uninstall its package"),
+        ("wire", "plugin:REFUSING", "fails: oops; update or uninstall its package"),
         ("server", "plugin:FAILING", "fails: ZeroDivisionError: oops"),
-        ("server", "plugin:WRONG", "makes a wrong object: it is of the type int; expected Mock"),
+        ("server", "plugin:WRONG", f"{OTHER_TYPE}: it is of the type int; expected Mock"),
         ("consistency", "plugin:exits", "fails: SystemExit: 5"),
     ],
 )
@@ -243,8 +257,18 @@ def test_why_a_part_fails(module: ModuleType, monkeypatch: pytest.MonkeyPatch, p
         "server": lambda: mock_for("good", MockOptions()),
         "consistency": lambda: consistency_of("good"),
     }
-    with pytest.raises(UsageError, match=re.escape(f"protocol 'good': its part {part!r} ({place}) {why}")):
+    with pytest.raises(UsageError, match="^" + re.escape(f"protocol 'good': its part {part!r} ({place}) {why}")):
         uses[part]()
+    assert list(registry.PROTOCOLS) == ([] if part == "wire" else ["good"])
+
+
+def test_ports_of_messages_that_do_not_load_are_not_expected(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = replace(module.GOOD, name="broken", ports=(23452,), wire="plugin:THREE")
+    found = Registered({"good": module.GOOD, "broken": broken})
+    monkeypatch.setattr(registry, "registered", lambda: found)
+    assert registry.server_ports() == {23451}
 
 
 def test_messages_that_do_not_load_leave_the_others_usable(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_ctrl_c_waits_for_the_end_of_an_import(monkeypatch: pytest.MonkeyPatch) 
     ("field", "values", "expected"),
     [
         ("name", ("", "a/b", "A", "auto", "a\x1b[31m", 3, None), "lower-case letters, digits"),
-        ("title", (None, 3), "a text"),
+        ("title", (None, 3), "a string"),
         ("ports", ("80", [80], 80, None, ("a",), (0,), (70_000,), (True,)), "a tuple of TCP ports"),
         ("wire", (None, "", "module", 3), "'module:attribute', or a Wire"),
         ("rank", ("1", None, 1.5, True), "a whole number"),

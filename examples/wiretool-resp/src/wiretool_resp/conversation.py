@@ -8,6 +8,7 @@ from wiretool.codec.cursor import Span
 from wiretool.codec.message import Message, Side
 from wiretool.errors import DecodeError, OverLimit
 from wiretool.protocols.base.conversation import Conversation, Reading
+from wiretool.protocols.base.exchanges import Exchanges
 from wiretool.protocols.base.ordered_pairs import OrderedPairs
 from wiretool.protocols.base.protocol import Wire
 from wiretool_resp.messages import MESSAGES, Command, InlineCommand, Push, Reply, decode, encode
@@ -45,7 +46,7 @@ class RespConversation(Conversation):
             return self._walks[side].length(data, at, end)
         stop = data.find(b"\n", at, min(end, at + LINE_BYTES_MAX)) + 1
         if not stop and end - at >= LINE_BYTES_MAX:
-            raise OverLimit("too-large", "too big inline request", offset=at)
+            raise OverLimit("too-large", "too big inline request")
         return max(stop - at, 0)
 
     def read(self, side: Side, data: bytes, at: int, end: int, n: int) -> Reading:
@@ -73,8 +74,12 @@ class RespConversation(Conversation):
         match message:
             case InlineCommand():
                 return int(_INLINE.issuperset(words_of(message)[:1] or [b""]))
-            case Command(name=str()) | Reply(value=[_, *_]):
+            case Command(name=str() as name):
+                return 4 if name.isalpha() else 1
+            case Reply(value=[_, *_]):
                 return 4
+            case Command() | Reply(value=None | bool() | int()):
+                return 1
         return 2 if end - at > 5 else 1
 
     def annotate(self, side: Side, data: bytes, at: int, end: int) -> list[Span]:
@@ -106,4 +111,6 @@ class RespConversation(Conversation):
         return self.pairs.answer(is_last=is_last)
 
 
-WIRE = Wire(open=RespConversation, messages=MESSAGES, encode=encode)
+WIRE = Wire(
+    open=RespConversation, messages=MESSAGES, encode=encode, exchanges=Exchanges.declared(MESSAGES, (InlineCommand,))
+)

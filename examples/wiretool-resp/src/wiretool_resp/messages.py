@@ -45,7 +45,7 @@ class Reply(Message, frozen=True, kw_only=True):
     value: Annotated[Any, Value()]
 
 
-@message(type_id=4, sender="server", spec=f"{_SPEC}, Simple errors", failure=True)
+@message(type_id=4, sender="server", spec=f"{_SPEC}, Simple errors", failure="text")
 class Error(Message, frozen=True, kw_only=True):
     """Why a command failed; the first word is the kind of error."""
 

@@ -24,7 +24,8 @@ class RespLink(ReplyLink):
         self._is_spoilt = False
 
     def refusal(self, err: DecodeError) -> bytes:
-        return bytes_of_reply(Refused(f"ERR Protocol error: {err.why}"), self._version)
+        why = f"invalid {err.path}" if err.path else err.why
+        return bytes_of_reply(Refused(f"ERR Protocol error: {why}"), self._version)
 
     def answer(self, frame: bytes, now_ns: int) -> bytes:
         if not (words := words_of(decode("client", frame, 0, len(frame)))):
@@ -74,12 +75,16 @@ class RespLink(ReplyLink):
         return OK
 
     def _execute(self) -> Any:
-        queue = self._discard("EXEC")
+        queue = self._end_transaction("EXEC")
         if self._is_spoilt:
             raise Refused("EXECABORT Transaction discarded because of previous errors.")
         return [self._attempt(words[0].decode(), words) for words in queue]
 
-    def _discard(self, name: str = "DISCARD") -> list[list[bytes]]:
+    def _discard(self) -> Any:
+        self._end_transaction("DISCARD")
+        return OK
+
+    def _end_transaction(self, name: str) -> list[list[bytes]]:
         if self._queue is None:
             raise Refused(f"ERR {name} without MULTI")
         queue, self._queue = self._queue, None
@@ -93,12 +98,11 @@ class RespLink(ReplyLink):
 #: As `COMMANDS`, of the connection.
 CONNECTION: dict[str, tuple[int, Callable[..., Any]]] = {
     "PING": (-1, lambda link, *texts: texts[0] if texts else {"simple": "PONG"}),
-    "ECHO": (2, lambda link, text: text),
     "HELLO": (-1, RespLink._hello),
     "CLIENT": (-2, RespLink._client),
     "MULTI": (1, RespLink._multi),
     "EXEC": (1, RespLink._execute),
-    "DISCARD": (1, lambda link: OK if link._discard() is not None else None),
+    "DISCARD": (1, RespLink._discard),
     "QUIT": (-1, RespLink._quit),
 }
 

@@ -5,12 +5,10 @@ A command returns a value in its JSON form, with bytes for bulk strings and None
 
 import re
 from collections.abc import Callable, Iterable
-from fnmatch import fnmatchcase
 from typing import Any
 
 _NUMBER = re.compile(rb"0|-?[1-9][0-9]{0,18}")
 _NS = {b"EX": 1_000_000_000, b"PX": 1_000_000}
-_TYPES = {type(None): "none", bytes: "string", list: "list"}
 #: The null of RESP 2 for a list, and the usual reply.
 NO_LIST, OK = {"null": "*"}, {"simple": "OK"}
 
@@ -51,11 +49,6 @@ class Store:
         """Change those of the keys that there are; return how many."""
         return len([change(key) for key in keys if self.find(key) is not None])
 
-    def keys(self, pattern: bytes = b"*") -> list[bytes]:
-        """Return the keys that match a pattern."""
-        found = [key for key in list(self.values) if self.find(key) is not None]
-        return [key for key in found if fnmatchcase(key.decode("latin-1"), pattern.decode("latin-1"))]
-
 
 def _set(store: Store, key: bytes, value: bytes, *options: bytes) -> Any:
     expires_ns, words, left = 0, set(), list(options)
@@ -84,11 +77,6 @@ def _set_all(store: Store, *pairs: bytes) -> Any:
     for key, value in zip(pairs[::2], pairs[1::2], strict=True):
         _set(store, key, value)
     return OK
-
-
-def _append(store: Store, key: bytes, value: bytes) -> int:
-    store.values[key] = text = (store.find(key, bytes) or b"") + value
-    return len(text)
 
 
 def _add(store: Store, key: bytes, count: int) -> int:
@@ -148,19 +136,14 @@ COMMANDS: dict[str, tuple[int, Callable[..., Any]]] = {
     "GET": (2, lambda store, key: store.find(key, bytes)),
     "MSET": (-3, _set_all),
     "MGET": (-2, lambda store, *keys: [None if isinstance(store.find(key), list) else store.find(key) for key in keys]),
-    "APPEND": (3, _append),
-    "STRLEN": (2, lambda store, key: len(store.find(key, bytes) or b"")),
     "INCR": (2, lambda store, key: _add(store, key, 1)),
     "DECR": (2, lambda store, key: _add(store, key, -1)),
     "INCRBY": (3, lambda store, key, count: _add(store, key, number(count))),
     "DEL": (-2, lambda store, *keys: store.each(keys, store.drop)),
     "EXISTS": (-2, lambda store, *keys: store.each(keys)),
-    "TYPE": (2, lambda store, key: {"simple": _TYPES[type(store.find(key))]}),
-    "KEYS": (2, Store.keys),
-    "DBSIZE": (1, lambda store: len(store.keys())),
+    "DBSIZE": (1, lambda store: store.each(list(store.values))),
     "FLUSHALL": (-1, _flush),
     "EXPIRE": (3, lambda store, key, span: _expire(store, key, number(span) * _NS[b"EX"])),
-    "PEXPIRE": (3, lambda store, key, span: _expire(store, key, number(span) * _NS[b"PX"])),
     "PERSIST": (2, lambda store, key: store.each([key]) and int(store.expires.pop(key, None) is not None)),
     "TTL": (2, lambda store, key: _left(store, key, _NS[b"EX"])),
     "PTTL": (2, lambda store, key: _left(store, key, _NS[b"PX"])),
@@ -170,5 +153,4 @@ COMMANDS: dict[str, tuple[int, Callable[..., Any]]] = {
     "RPOP": (-2, lambda store, *words: _pop(store, *words, at=-1)),
     "LLEN": (2, lambda store, key: len(store.find(key, list) or [])),
     "LRANGE": (4, _range),
-    "LINDEX": (3, lambda store, key, at: next(iter(_range(store, key, at, at)), None)),
 }

@@ -27,6 +27,10 @@ _LINE = re.compile(
     rb"(?:[+-][^\r\n]*|[:(][+-]?[0-9]+|,[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|inf|nan)|#[tf]|_|[$*]-1"
     rb"|[$!=*~>%|](?:0|[1-9][0-9]{0,9}))\r\n"
 )
+#: The fields with the counts of commands, in the words of Redis' errors.
+_COUNTS = {"*": "multibulk length", "$": "bulk length"}
+#: Bytes of an unfinished frame after which its walk is remembered.
+_LONG = 4_096
 _PLAIN_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 
@@ -40,26 +44,29 @@ class Head(NamedTuple):
     inside: int
 
 
-def _head(data: bytes, at: int, end: int) -> Head | None:
+def _head(data: bytes, frame_at: int, at: int, end: int) -> Head | None:
     """Return the head of the value at `data[at]`, None while its line is not whole. DecodeError: none begins there."""
     found = _LINE.match(data, at, min(end, at + LINE_BYTES_MAX))
     if found is None:
         is_begun = data[at : at + 1] in b"+-:(,#_$*!=~>%|" and data.find(b"\n", at, end) < 0
         if is_begun and end - at < LINE_BYTES_MAX:
             return None
-        why = {b"*": "invalid multibulk length", b"$": "invalid bulk length"}.get(data[at : at + 1])
-        raise DecodeError("bad-line", why or f"{data[at : min(at + 16, end)]!r} begins no value", offset=at)
+        path = _COUNTS.get(data[at : at + 1].decode("latin-1"), "")
+        raise DecodeError(
+            "bad-line", f"{data[at : min(at + 16, end)]!r} begins no value", path=path, offset=at - frame_at
+        )
     line = found[0].decode("latin-1")
     mark, text, stop = line[0], line[1:-2], found.end()
     if mark not in PAYLOADS + AGGREGATES or text == "-1":
         return Head(mark, text, stop, stop, 0)
     if int(text) > (bound := PAYLOAD_BYTES_MAX if mark in PAYLOADS else ELEMENTS_MAX):
-        raise OverLimit("too-large", f"a count of {text}, expected {bound} at most", offset=at)
+        why = f"a count of {text}, expected {bound} at most"
+        raise OverLimit("too-large", why, path=_COUNTS.get(mark, ""), offset=at - frame_at)
     if mark in AGGREGATES:
         return Head(mark, text, stop, stop, int(text) * (2 if mark in PAIRS else 1) + (mark == "|"))
     stop += int(text) + 2
     if stop <= end and data[stop - 2 : stop] != b"\r\n":
-        raise DecodeError("bad-end", "a payload without CR and LF after it", offset=stop - 2)
+        raise DecodeError("bad-end", "a payload without CR and LF after it", offset=stop - 2 - frame_at)
     return Head(mark, text, found.end(), stop, 0)
 
 
@@ -75,23 +82,24 @@ class FrameWalk:
         is_known = bool(self._walked) and data.startswith(self._walked, at, end)
         place, missing = (at + len(self._walked), self._missing) if is_known else (at, 1)
         while missing:
-            if place - at >= 4_096:  # shorter ones are walked again
+            if place - at >= _LONG:
                 self._walked, self._missing = data[at:place], missing
             mark = data[place : min(place + 1, end)].decode("latin-1")
             if self._elements and place > at and mark not in self._elements:
-                raise DecodeError("bad-command", f"expected '$', got '{mark}'", offset=place)
-            head = _head(data, place, end)
+                raise DecodeError("bad-command", f"expected '$', got '{mark}'", offset=place - at)
+            head = _head(data, at, place, end)
             if head is None or (head.stop > end and missing > 1):
                 return 0
             if self._elements and head.text == "-1":
-                raise DecodeError("bad-command", f"a null as {KINDS[mark]} of a command", offset=place)
+                raise DecodeError("bad-command", "a null in a command", path=_COUNTS[mark], offset=place - at)
             place, missing = head.stop, missing + head.inside - 1
         return place - at
 
 
 def _heads(data: bytes, at: int, end: int) -> Iterator[tuple[int, Head]]:
     """Yield the heads of all values in a whole frame, with where each begins."""
-    while at < end and (head := _head(data, at, end)) is not None:
+    begin = at
+    while at < end and (head := _head(data, begin, at, end)) is not None:
         yield at, head
         at = head.stop
 
@@ -107,17 +115,17 @@ def spans_of(path: str, data: bytes, at: int, end: int) -> Iterator[Span]:
 
 def read_value(data: bytes, at: int, end: int) -> Any:
     """Return the JSON form of the value that is the whole of `data[at:end]`."""
-    return _read(_heads(data, at, end), data, 0)
+    return _read(_heads(data, at, end), data, at, 0)
 
 
-def _read(heads: Iterator[tuple[int, Head]], data: bytes, depth: int) -> Any:
+def _read(heads: Iterator[tuple[int, Head]], data: bytes, begin: int, depth: int) -> Any:
     at, (mark, text, line_end, stop, inside) = next(heads)
     if depth > limits.NESTING_MAX:
-        raise OverLimit("nesting", f"more than {limits.NESTING_MAX} values inside one another", offset=at)
+        raise OverLimit("nesting", f"more than {limits.NESTING_MAX} values inside one another", offset=at - begin)
     if mark in "$*" and text == "-1":
         return {"null": mark}
     if mark in AGGREGATES:
-        values = [_read(heads, data, depth + 1) for _ in range(inside)]
+        values = [_read(heads, data, begin, depth + 1) for _ in range(inside)]
         if mark in PAIRS:
             pairs = [list(pair) for pair in zip(values[::2], values[1::2], strict=False)]
             return {"map": pairs} if mark == "%" else {"attributes": pairs, "value": values[-1]}

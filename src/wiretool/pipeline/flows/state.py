@@ -75,7 +75,7 @@ from wiretool.pipeline.flows.reading import Flow, Over
 from wiretool.pipeline.flows.segments import Namer
 from wiretool.pipeline.tables import Kept
 from wiretool.protocols.base.conversation import Conversation
-from wiretool.protocols.base.registry import PROTOCOLS, parts_of, protocols_with
+from wiretool.protocols.base.registry import PROTOCOLS, protocols_with, registered
 from wiretool.protocols.base.state import ConversationState
 from wiretool.sinks.arrow.events import Block
 
@@ -117,8 +117,12 @@ class Index(Protocol):
 
 @cache
 def schema() -> Schema:
-    """The schema, with what the protocols add to it."""
-    states: list[ConversationState] = [state for _, state in parts_of("state", ConversationState)]
+    """Return the schema, with what the protocols add to it.
+
+    UsageError where a part of a plugin does not load: without it, the fingerprint would be another.
+    """
+    known = registered().protocols
+    states: list[ConversationState] = [known[name].part("state", ConversationState) for name in protocols_with("state")]
     own = _classes([each.conversation for each in states])
     return Schema([*own, *(cls for each in states for cls in each.classes)])
 

@@ -1,9 +1,10 @@
 """What a protocol says of asking and answering: which messages wait for an answer, and how one says that it failed."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from wiretool.codec.json_types import bytes_from
 from wiretool.codec.message import Message, Side
 
 #: A message by its name, and who sends it.
@@ -38,12 +39,30 @@ class Exchanges:
     farewells: frozenset[str] = frozenset()
 
     @classmethod
-    def declared(cls, messages: Iterable[type[Message]]) -> "Exchanges":
-        """Return the exchanges of a protocol by its declarations: clients ask, and failures have their own names."""
+    def declared(cls, messages: Iterable[type[Message]], may_ask: Collection[type[Message]] = ()) -> "Exchanges":
+        """Return the exchanges of a protocol by its declarations: clients ask, and failures have their own names.
+
+        `may_ask`: messages of clients that are answered at times only.
+        """
         declarations = [message.declaration for message in messages]
-        asks = frozenset((each.name, each.sender) for each in declarations if each.sender == "client")
-        failures = frozenset(each.name for each in declarations if each.is_failure)
-        return cls(asks=asks, failure=lambda name, fields: name if name in failures else None, failures=failures)
+        clients = frozenset((each.name, each.sender) for each in declarations if each.sender == "client")
+        optional = frozenset(each.declaration.name for each in may_ask)
+        asks = frozenset(pair for pair in clients if pair[0] not in optional)
+        kinds = {each.name: each.failure_field for each in declarations if each.is_failure}
+
+        def failure(name: str, fields: Fields) -> str | None:
+            if name not in kinds:
+                return None
+            text = value_in(fields, kinds[name])
+            return name if text is None else first_word(text) or name
+
+        return cls(asks=asks, may_ask=clients - asks, failure=failure, failures=frozenset(kinds))
+
+
+def first_word(text: Any) -> str:
+    """Return the first word of a text, which may be bytes, or bytes in their JSON form; empty for none."""
+    words = (text if isinstance(text, bytes) else bytes_from(text)).split(maxsplit=1)
+    return words[0].decode("utf-8", "replace") if words else ""
 
 
 def value_in(fields: Fields, name: str) -> Any:

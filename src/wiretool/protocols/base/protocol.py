@@ -28,12 +28,12 @@ class Wire:
     messages: tuple[type[Message], ...]
     #: The whole frame that carries a message, as `side` sends it. EncodeError where there is none.
     encode: Callable[[Message, Side], bytes]
-    #: The message named so, from its JSON form; the side tells requests from replies of one name. Without, by the
-    #: declarations.
+    #: The message named so, from its JSON form; the side tells requests from replies of one name.
+    #: None: derived from the declarations.
     from_json: Callable[[str, Side, Mapping[str, Any]], Message] | None = None
     #: Whether a side may begin a conversation with these bytes, where that shows; None where it may with any frame.
     begins: Callable[[Side, bytes], bool] | None = None
-    #: What of its messages is asked, and what answers and how. Without, by the declarations.
+    #: What of its messages is asked, and what answers and how. None: derived from the declarations.
     exchanges: Exchanges | None = None
     #: Whether the first bytes of client and server are of another service, though their carrier is that of this
     #: protocol; the last argument says whether no more will come before that is decided.
@@ -79,7 +79,7 @@ def _are_ports(value: object) -> bool:
 #: By field of `Protocol`, the values that it may have; those of all others are places, or empty.
 _FIELD_CHECKS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "name": (_is_name, "lower-case letters, digits, '.', '_' and '-', and not 'auto'"),
-    "title": (lambda value: isinstance(value, str), "a text"),
+    "title": (lambda value: isinstance(value, str), "a string"),
     "ports": (_are_ports, "a tuple of TCP ports, such as (6379,)"),
     "wire": (lambda value: isinstance(value, Wire) or _is_place(value), "'module:attribute', or a Wire"),
     "rank": (lambda value: type(value) is int, "a whole number"),
@@ -142,16 +142,23 @@ class Protocol:
         with plugin_code(f"{self._named(name)} does not load"):
             return _checked(imported(place), kind)
 
-    def run_part(self, name: str, make: Callable[[], Any], kind: type) -> Any:
+    def run_part(
+        self,
+        name: str,
+        make: Callable[[], Any],
+        kind: type,
+        *,
+        passes: tuple[type[WiretoolError], ...] = (WiretoolError,),
+    ) -> Any:
         """Return what code of a part makes; UsageError where that of a plugin fails, or makes another kind of object.
 
-        An error of wiretool's own passes.
+        The exceptions in `passes` are raised as they are, such as the refusal of an option.
         """
         if self._is_built_in(name):
             return make()
-        with plugin_code(f"{self._named(name)} fails", passes=(WiretoolError,)):
+        with plugin_code(f"{self._named(name)} fails", passes=passes):
             made = make()
-        with plugin_code(f"{self._named(name)} makes a wrong object"):
+        with plugin_code(f"{self._named(name)} returns an object of the wrong type"):
             return _checked(made, kind)
 
     def made(self, name: str, kind: type, *args: object, **options: object) -> Any:
@@ -181,7 +188,7 @@ class Protocol:
     def _wire(self) -> Wire:
         wire: Wire = self.wire if isinstance(self.wire, Wire) else self.part("wire", Wire)
         if not self._is_built_in("wire"):
-            self.run_part("wire", partial(wire.open, False), Conversation)  # a method may be missing
+            self.run_part("wire", partial(wire.open, False), Conversation, passes=())  # a method may be missing
         return wire
 
     @property

@@ -169,5 +169,5 @@ def expected_on(port: int) -> tuple[Protocol, ...]:
 
 
 def server_ports() -> frozenset[int]:
-    """Every port on which a server of ours is expected."""
-    return frozenset(port for protocol in registered().protocols.values() for port in protocol.ports)
+    """Return every port on which a server of a usable protocol is expected."""
+    return frozenset(port for protocol in PROTOCOLS.values() for port in protocol.ports)
