@@ -20,7 +20,9 @@ ROOT = Path(__file__).parents[1]
 DELETED = ("sbp-0.1", "offramp")
 #: Modules that have libraries of their own, or read the command line.
 NOT_IMPORTED = r"wiretool\.(__main__|load|pipeline\.spark|commands\.bench)|pyspark_wiretool"
-PASSED_MIN = 3_000
+#: Tests that are not run in the copy: those of the other protocols alone, and those of the project's texts.
+NOT_RUN = ("tests/protocols", "tests/test_contributing.py", "tests/test_words.py")
+PASSED_MIN = 1_200
 COLLECTED_MIN = 10_000
 
 
@@ -90,8 +92,8 @@ def test_every_module_imports(copy: Path) -> None:
     assert len(run(copy, "-c", script).split()) == len(PROTOCOLS) - 1
 
 
-def test_every_test_is_collected_and_the_quick_ones_pass(copy: Path) -> None:
-    shown = run(copy, "-m", "pytest", "-m", "quick", "-vv", "tests")
+def test_every_test_is_collected_and_the_quick_ones_of_the_engines_pass(copy: Path) -> None:
+    shown = run(copy, "-m", "pytest", "-m", "quick", "-vv", *(f"--deselect={path}" for path in NOT_RUN), "tests")
     (collected,) = re.findall(r"collected (\d+) items", shown)
     assert int(collected) > COLLECTED_MIN
     assert len(re.findall(r"(?m) PASSED", shown)) > PASSED_MIN

@@ -28,36 +28,40 @@ SOME = ("--case", "pravega/append/[12]")
 
 @contextmanager
 def accepting(act: Callable[[socket.socket], None]) -> Iterator[str]:
-    """A server that acts on each connection once it is accepted; its address."""
+    """A server that acts on each connection once it is accepted, and keeps it open if that does; its address."""
+    accepted: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
             while True:
                 try:
-                    end, _ = server.accept()
+                    accepted.append(server.accept()[0])
                 except OSError:
                     return
-                act(end)
+                act(accepted[-1])
 
-        threading.Thread(target=serve, daemon=True).start()
-        yield f"127.0.0.1:{server.getsockname()[1]}"
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.getsockname()[1]}"
+        finally:
+            server.shutdown(socket.SHUT_RDWR)  # wakes the thread
+            thread.join(10)
+            for end in accepted:
+                end.close()
 
 
 @contextmanager
 def listener(reply: bytes = b"") -> Iterator[str]:
     """A server that accepts, sends the same bytes once it has received some, and never closes."""
-    kept: list[socket.socket] = []
 
     def answer(end: socket.socket) -> None:
-        kept.append(end)
         if reply:
             end.recv(65_536)
             end.sendall(reply)
 
     with accepting(answer) as address:
         yield address
-        for end in kept:
-            end.close()
 
 
 def test_the_built_in_mock_passes() -> None:

@@ -323,8 +323,11 @@ def closing_after(connections: int) -> Iterator[str]:
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
-    yield f"127.0.0.1:{server.getsockname()[1]}"
-    thread.join(5)
+    try:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        thread.join(5)
+    finally:
+        server.close()
 
 
 def test_a_server_that_goes_away_ends_the_run() -> None:
