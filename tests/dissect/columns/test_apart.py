@@ -3,7 +3,9 @@
 import multiprocessing
 import os
 import pickle
+import select
 import signal
+import sys
 from collections.abc import Iterator
 from mmap import mmap
 
@@ -187,6 +189,25 @@ def test_a_process_at_work_ends_and_so_do_those_it_has_started(monkeypatch: pyte
     assert not multiprocessing.active_children()
     os.close(silent)
     os.close(waiting)
+
+
+def test_a_process_that_is_ended_while_it_finishes_prints_nothing(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE_S", 0.3)
+
+    def items() -> Iterator[int]:
+        sys.unraisablehook = sys.__unraisablehook__  # of the other process, which has pytest's, and that prints nothing
+        try:
+            while True:
+                yield 0
+        finally:
+            select.select([], [], [], 30)
+
+    taken = apart(items)
+    next(taken)
+    taken.close()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_where_nothing_can_be_forked_all_happens_here(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ class Perhaps(Message, frozen=True, kw_only=True):
 
 @message(type_id=3, sender="server", spec="of this test", failure=True)
 class Lost(Message, frozen=True, kw_only=True):
-    """A failure with a name of its own, and a field that is no kind."""
+    """A failure that is called by the name of its message, as none of its fields has a kind."""
 
     text: Annotated[bytes, JsonBytes()] = b"words"
 

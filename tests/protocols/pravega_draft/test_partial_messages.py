@@ -1,4 +1,4 @@
-"""What cut messages cost to keep, and what the decoder and the mock both say of them."""
+"""Memory of messages in pieces, and the same defects of them in the decoder and the mock."""
 
 import tracemalloc
 

@@ -209,14 +209,14 @@ def _run(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     is_over = False
-    # Nobody takes them any more. What is suppressed lets go of iterators that it passed: with one of them a process of
-    # its own ends, which is waited for before this one ends.
+    # Suppressed: the parent takes no more items.
     with suppress(BrokenPipeError, EOFError, _Ended):
         signal.signal(signal.SIGTERM, _end)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         try:
-            for item in make():
-                sender.send(_ITEM, item if finish is None else finish(item, sender.is_ahead))
+            with _closed_at_end(make()) as items:
+                for item in items:
+                    sender.send(_ITEM, item if finish is None else finish(item, sender.is_ahead))
         except WiretoolError as err:
             sender.send(_ERROR, err)
         else:
@@ -224,6 +224,19 @@ def _run(
         is_over = True
     if not is_over:
         sys.exit(ENDED)
+
+
+@contextmanager
+def _closed_at_end(items: Iterator[T]) -> Iterator[Iterator[T]]:
+    """Close a generator at the end of the block: it may wait there for a process of its own.
+
+    Python prints and loses the exception of a signal that arrives while it deletes a generator.
+    """
+    try:
+        yield items
+    finally:
+        if isinstance(items, Generator):
+            items.close()
 
 
 class _Ended(SystemExit):

@@ -122,7 +122,7 @@ class Histogram:
         return BUCKETS.last_of(used), self._counts[used].astype(np.int64)
 
     def counters(self) -> Counts:
-        """How many times are in each bucket; not a copy."""
+        """Return the count of each bucket: the counters themselves, which later times change."""
         return self._counts
 
     def _reached(self, ranks: Sequence[int]) -> list[int]:

@@ -24,7 +24,7 @@ _SECONDS_EACH = 3
 
 
 class Times(NamedTuple):
-    """How many times of each stretch are in which bucket of a histogram."""
+    """Counts of times by stretch and bucket of a histogram."""
 
     #: Those in use, rising.
     buckets: Whole

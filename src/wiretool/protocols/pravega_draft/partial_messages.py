@@ -25,7 +25,7 @@ class Partial:
 
     @property
     def is_open(self) -> bool:
-        """Whether pieces are still to come."""
+        """Return whether the message lacks pieces."""
         return self._is_open
 
     def drop(self) -> None:
