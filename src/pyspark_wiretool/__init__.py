@@ -17,7 +17,7 @@ STREAM_OPTIONS = ("maxbytespertrigger",)
 
 
 class DefaultSource(DataSource):
-    """The data source `wirecap`; its options are in wiretool.pipeline.spark.wishes, its tables in .source."""
+    """The data source `wirecap`; its options are in wiretool.pipeline.spark.source_options, its tables in .source."""
 
     options: "Mapping[str, str]"
 

@@ -249,24 +249,24 @@ def main() -> int:
     parser.add_argument("--live", action="store_true", help="packets have the time at which they are written")
     parser.add_argument("--ahead", action="store_true", help="make all of it in memory before the first file begins")
     parser.add_argument("--seed", type=int, default=1)
-    wishes = parser.parse_args()
-    if wishes.seconds is not None and not wishes.rate:
+    options = parser.parse_args()
+    if options.seconds is not None and not options.rate:
         parser.error("--seconds are those of a --rate")
-    size = round((wishes.megabytes if wishes.seconds is None else wishes.seconds * wishes.rate) * MB)
+    size = round((options.megabytes if options.seconds is None else options.seconds * options.rate) * MB)
     growth = Growth(
-        wishes.folder,
-        rate=wishes.rate * MB,
-        rotate_bytes=round(wishes.rotate * MB),
-        connections=wishes.connections,
-        packets=wishes.packets,
-        event_bytes=wishes.event_bytes,
-        taps=wishes.taps,
-        misses=wishes.misses,
-        keep=wishes.keep,
-        is_live=wishes.live,
-        seed=wishes.seed,
+        options.folder,
+        rate=options.rate * MB,
+        rotate_bytes=round(options.rotate * MB),
+        connections=options.connections,
+        packets=options.packets,
+        event_bytes=options.event_bytes,
+        taps=options.taps,
+        misses=options.misses,
+        keep=options.keep,
+        is_live=options.live,
+        seed=options.seed,
     )
-    print(json.dumps(written(growth, size, is_ahead=wishes.ahead)), flush=True)
+    print(json.dumps(written(growth, size, is_ahead=options.ahead)), flush=True)
     return 0
 
 

@@ -114,14 +114,14 @@ def run_all(
     """The plain User and each of our runs, one after the other."""
     peer = [sys.executable, "-m", "tests.bench.plain_locust", str(address), str(APPENDERS), str(seconds)]
     rates[PLAIN].append(float(report_of(peer)["per_s"]))
-    for name, wishes in runs.items():
-        rates[name].append(rate(plan_for(address, seconds, wishes), has_histograms=name != BARE))
+    for name, options in runs.items():
+        rates[name].append(rate(plan_for(address, seconds, options), has_histograms=name != BARE))
 
 
-def plan_for(address: Address, seconds: float, wishes: Mapping[str, Any]) -> Plan:
+def plan_for(address: Address, seconds: float, options: Mapping[str, Any]) -> Plan:
     """A load of so long on that server."""
     plan = Plan(protocol="pravega", appenders=APPENDERS, duration_s=seconds, warmup_s=WARM_UP_S, run=uuid4().hex[:8])
-    return msgspec.structs.replace(plan, **wishes).on(*address)
+    return msgspec.structs.replace(plan, **options).on(*address)
 
 
 @contextmanager

@@ -33,11 +33,11 @@ def main() -> int:
     parser.add_argument("--duration", default="3")
     parser.add_argument("--keep", type=Path, help="leave the reports in this folder")
     parser.add_argument("options", nargs="*", help="of wiretool bench, behind --")
-    wishes = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        kept = wishes.keep or Path(folder)
+        kept = options.keep or Path(folder)
         kept.mkdir(parents=True, exist_ok=True)
-        results = list(valid_runs(kept, wishes.runs, ["--duration", wishes.duration, *wishes.options]))
+        results = list(valid_runs(kept, options.runs, ["--duration", options.duration, *options.options]))
     differing = [number for number, (a, b) in enumerate(pairwise(results), 1) if not are_equal(number, a, b)]
     for name, spread in spreads(results):
         print(f"{name}: from run to run {spread:.1%}")

@@ -260,13 +260,15 @@ def main() -> int:
     parser.add_argument("--connections", type=int, default=50, help="of each protocol, open at once")
     parser.add_argument("--packets", type=int, default=10_000, help="of a connection, about")
     parser.add_argument("--engine", choices=tuple(DRAIN_S), default="local")
-    wishes = parser.parse_args()
-    seconds = wishes.seconds or (16 if wishes.quick else 60)
-    interval = wishes.interval or ("1s" if wishes.quick else "2s")
+    options = parser.parse_args()
+    seconds = options.seconds or (16 if options.quick else 60)
+    interval = options.interval or ("1s" if options.quick else "2s")
     with TemporaryDirectory(prefix="bench-stream-") as name:
-        bench = Bench(Path(name), wishes.engine, interval, wishes.rate, seconds, wishes.connections, wishes.packets)
-        many = f"{2 * wishes.connections:,} connections at once"
-        print(f"{wishes.engine}: {wishes.rate:g} MB/s for {seconds:g} s, {many}, a batch every {interval}", flush=True)
+        bench = Bench(Path(name), options.engine, interval, options.rate, seconds, options.connections, options.packets)
+        many = f"{2 * options.connections:,} connections at once"
+        print(
+            f"{options.engine}: {options.rate:g} MB/s for {seconds:g} s, {many}, a batch every {interval}", flush=True
+        )
         marks = [*kept_up(bench), counted(bench)]
     return 0 if all(marks) else 1
 

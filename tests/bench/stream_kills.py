@@ -315,22 +315,22 @@ def main() -> int:
     parser.add_argument("--taps", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="leave everything in this folder, which is new")
-    wishes = parser.parse_args()
+    options = parser.parse_args()
     with TemporaryDirectory(prefix="bench-kills-") as name:
-        folder = wishes.keep or Path(name)
+        folder = options.keep or Path(name)
         growth = Growth(
             folder / "captures",
             rotate_bytes=3 * MB,
             piece_bytes=64 * 1024,
             interval_ns=500_000,
-            taps=wishes.taps,
+            taps=options.taps,
             misses=50,
-            seed=wishes.seed,
+            seed=options.seed,
         )
-        ground = Ground(folder, Growing(growth), wishes.engine)
+        ground = Ground(folder, Growing(growth), options.engine)
         commands = Commands(folder / "log")
         try:
-            return judged(ground, commands, wishes.trials, wishes.megabytes, random.Random(wishes.seed))
+            return judged(ground, commands, options.trials, options.megabytes, random.Random(options.seed))
         finally:
             commands.clear(0)
 

@@ -153,12 +153,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--story", choices=STORIES, help="only that one")
     parser.add_argument("--every", type=int, default=1, help="only every so many steps")
-    wishes = parser.parse_args()
+    options = parser.parse_args()
     is_exact = True
     with TemporaryDirectory(prefix="bench-steps-") as name:
         stage = Stage(Path(name))
-        for story in [wishes.story] if wishes.story else STORIES:
-            found = told(stage, story, wishes.every)
+        for story in [options.story] if options.story else STORIES:
+            found = told(stage, story, options.every)
             wrong = {step: texts for step, texts in found.items() if texts}
             for step, texts in wrong.items():
                 print(f"{story}, step {step}: {'; '.join(texts)}")

@@ -80,8 +80,8 @@ def test_one_acknowledged_event_in_a_hundred_thousand_that_is_not_kept_well_is_f
 ) -> None:
     path = tmp_path / "report.json"
     rule = f'message == "AppendBlockEnd" nth=1000: keep {how}'
-    wishes = ("--appenders", "4", "--batch", "100", "--duration", "3", "--warmup", "0")
-    ended = wiretool("bench", *wishes, "--fault", rule, "--json", str(path))
+    options = ("--appenders", "4", "--batch", "100", "--duration", "3", "--warmup", "0")
+    ended = wiretool("bench", *options, "--fault", rule, "--json", str(path))
     assert ended.returncode == 1, ended.stderr
     verification = report(path)["verification"]
     assert verification["acknowledged_events"] > 100_000

@@ -30,8 +30,8 @@ def begun(*arguments: str) -> "subprocess.Popen[str]":
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_what_is_built_up_is_read_to_its_end(tmp_path: Path, processes: str) -> None:
     path, log = tmp_path / "report.json", tmp_path / "log"
-    wishes = ("--processes", processes, "--threshold", "fetch.p50 < 1us")
-    ended = wiretool("bench", *BUILT_UP, *wishes, "--json", str(path), "--hdr-log", str(log))
+    options = ("--processes", processes, "--threshold", "fetch.p50 < 1us")
+    ended = wiretool("bench", *BUILT_UP, *options, "--json", str(path), "--hdr-log", str(log))
     assert ended.returncode == 1, ended.stderr
     found = report(path)
     backlog, append, fetch = found["backlog"], found["operations"]["append"], found["operations"]["fetch"]
@@ -58,8 +58,8 @@ def test_what_is_built_up_is_read_to_its_end(tmp_path: Path, processes: str) -> 
 def test_what_the_server_loses_is_found_while_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     rule = 'message == "AppendBlockEnd" nth=50: keep twice'
-    wishes = ("--backlog", "--appenders", "1", "--fetchers", "2", "--duration", "1", "--warmup", "0")
-    ended = wiretool("bench", *wishes, "--fault", rule, "--json", str(path))
+    options = ("--backlog", "--appenders", "1", "--fetchers", "2", "--duration", "1", "--warmup", "0")
+    ended = wiretool("bench", *options, "--fault", rule, "--json", str(path))
     assert ended.returncode == 1
     found = report(path)
     assert found["verification"]["found"] == 1
@@ -84,8 +84,8 @@ def test_without_verification_it_is_read_too(tmp_path: Path) -> None:
 def test_a_run_that_is_stopped_in_either_phase_reports_what_it_has(tmp_path: Path, phase: str) -> None:
     path, log = tmp_path / "report.json", tmp_path / "log"
     duration = "60" if phase == "append" else "1"
-    wishes = ("--backlog", "--appenders", "2", "--fetchers", "1", "--duration", duration, "--warmup", "0")
-    process = begun(*wishes, *SLOW, "--json", str(path), "--hdr-log", str(log))
+    options = ("--backlog", "--appenders", "2", "--fetchers", "1", "--duration", duration, "--warmup", "0")
+    process = begun(*options, *SLOW, "--json", str(path), "--hdr-log", str(log))
     wait_for(log, process, f"Tag={phase}")
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=END_S)
@@ -112,8 +112,8 @@ def test_a_server_that_dies_in_either_phase_leaves_a_result(tmp_path: Path, phas
     duration = "60" if phase == "append" else "1"
     with started(tmp_path, *serve) as server:
         target = "{}:{}".format(*server.doors["store"])
-        wishes = ("--backlog", "--target", target, "--appenders", "2", "--fetchers", "1", "--duration", duration)
-        process = begun(*wishes, "--warmup", "0", *SLOW[:2], "--json", str(path), "--hdr-log", str(log))
+        options = ("--backlog", "--target", target, "--appenders", "2", "--fetchers", "1", "--duration", duration)
+        process = begun(*options, "--warmup", "0", *SLOW[:2], "--json", str(path), "--hdr-log", str(log))
         wait_for(log, process, f"Tag={phase}")
         server.stop(signal.SIGKILL)
         stdout, stderr = process.communicate(timeout=END_S)

@@ -56,7 +56,7 @@ def test_a_master_has_the_totals_of_its_workers_own_logs(tmp_path: Path) -> None
     with ExitStack() as stack:
         server = stack.enter_context(started(tmp_path, *SERVE))
         target = "{}:{}".format(*server.doors["store"])
-        wishes = [
+        options = [
             "--target",
             target,
             "--verify",
@@ -70,7 +70,7 @@ def test_a_master_has_the_totals_of_its_workers_own_logs(tmp_path: Path) -> None
             "2",
         ]
         files = ["--json", str(path), "--hdr-log", str(whole)]
-        master = begun(stack, "--master", "--expect-workers", "2", "--master-address", ANY, *wishes, *files)
+        master = begun(stack, "--master", "--expect-workers", "2", "--master-address", ANY, *options, *files)
         assert master.stderr is not None
         told = re.search(r"waiting for 2 workers .* at (\S+)\n", next(without_waiting(master.stderr)))
         assert told is not None
@@ -97,8 +97,8 @@ def test_a_master_has_the_totals_of_its_workers_own_logs(tmp_path: Path) -> None
 
 def test_processes_of_one_machine_share_the_users(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
-    wishes = ["--processes", "2", "--appenders", "6", "--segments", "3", "--duration", "1", "--warmup", "0.3"]
-    ended = wiretool("bench", *wishes, "--rate", "300", "--json", str(path))
+    options = ["--processes", "2", "--appenders", "6", "--segments", "3", "--duration", "1", "--warmup", "0.3"]
+    ended = wiretool("bench", *options, "--rate", "300", "--json", str(path))
     report = json.loads(path.read_text())
     assert ended.returncode == (0 if report["valid"] else 1), ended.stderr
     assert report["operations"]["append"]["count"] + report["operations"]["append"]["unfinished"] > 200

@@ -38,9 +38,9 @@ def counted(records: list[dict[str, Any]]) -> Counter[tuple[str, str]]:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_each_slow_append_is_there_with_its_answer(tmp_path: Path, name: str) -> None:
-    wishes, request, answer = RUNS[name]
+    options, request, answer = RUNS[name]
     path = tmp_path / "slow.pcapng"
-    ended = wiretool("bench", *wishes, *SHORT, "--keep-slow", str(path))
+    ended = wiretool("bench", *options, *SHORT, "--keep-slow", str(path))
     assert f"wiretool: {path}: the slowest 100 exchanges, of " in ended.stderr
     records = kept(path)
     found = counted(records)
@@ -61,8 +61,8 @@ def test_of_the_draft_what_is_left_out_is_missing(tmp_path: Path) -> None:
 @needs_protocol("offramp")
 def test_consumers_of_a_road_keep_what_they_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "slow.pcapng"
-    wishes = ("--protocol", "offramp", "--fetchers", "3", "--rate", "4k", "--batch", "10")
-    wiretool("bench", *wishes, *SHORT, "--keep-slow", str(path))
+    options = ("--protocol", "offramp", "--fetchers", "3", "--rate", "4k", "--batch", "10")
+    wiretool("bench", *options, *SHORT, "--keep-slow", str(path))
     found = counted(kept(path))
     assert found["client", "COMMIT"] == found["server", "COMMIT_RESPONSE"] > 0
     assert found["client", "REQUEST"] == found["server", "MESSAGE"]
@@ -72,8 +72,8 @@ def test_consumers_of_a_road_keep_what_they_asked_for(tmp_path: Path) -> None:
 
 def test_the_reads_of_a_backlog_are_kept_too(tmp_path: Path) -> None:
     path = tmp_path / "slow.pcapng"
-    wishes = ("--appenders", "2", "--fetchers", "2", "--backlog", "--batch", "100", "--event-size", "1K")
-    wiretool("bench", *wishes, *SHORT, "--keep-slow", str(path))
+    options = ("--appenders", "2", "--fetchers", "2", "--backlog", "--batch", "100", "--event-size", "1K")
+    wiretool("bench", *options, *SHORT, "--keep-slow", str(path))
     found = counted(kept(path))
     assert found["client", "ReadSegment"] == found["server", "SegmentRead"] > 0
     assert found["client", "AppendBlockEnd"] + found["client", "ReadSegment"] == 100
@@ -82,8 +82,8 @@ def test_the_reads_of_a_backlog_are_kept_too(tmp_path: Path) -> None:
 def test_what_was_held_is_among_the_slowest_of_all_processes(tmp_path: Path) -> None:
     path = tmp_path / "slow.pcapng"
     rule = 'message == "AppendBlockEnd" nth=300: delay 400ms'
-    wishes = ("--appenders", "4", "--processes", "2", "--fault", rule)
-    wiretool("bench", *wishes, *SHORT, "--keep-slow", str(path))
+    options = ("--appenders", "4", "--processes", "2", "--fault", rule)
+    wiretool("bench", *options, *SHORT, "--keep-slow", str(path))
     found = counted(kept(path))
     assert found["client", "AppendBlockEnd"] == found["server", "DataAppended"] == 100
     comments = run_tool("tshark", "-r", str(path), "-T", "fields", "-e", "frame.comment").split("\n")

@@ -21,9 +21,9 @@ def test_a_server_that_stood_still_shows_in_the_times_from_when_appends_were_due
     path, log = tmp_path / "report.json", tmp_path / "log"
     with started(tmp_path, *SERVE) as server:
         target = "{}:{}".format(*server.doors["store"])
-        wishes = ["--target", target, "--appenders", "8", "--rate", "500", "--duration", "20", "--warmup", "1"]
+        options = ["--target", target, "--appenders", "8", "--rate", "500", "--duration", "20", "--warmup", "1"]
         process = subprocess.Popen(
-            [sys.executable, "-m", "wiretool", "bench", *wishes, "--json", str(path), "--hdr-log", str(log)],
+            [sys.executable, "-m", "wiretool", "bench", *options, "--json", str(path), "--hdr-log", str(log)],
             stdout=subprocess.PIPE,
             text=True,
         )

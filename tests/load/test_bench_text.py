@@ -316,10 +316,10 @@ def test_any_times_fit(one: list[float], other: list[float]) -> None:
 
 
 def live(second: Second | None, width: int = 160, **more: object) -> list[str]:
-    wishes: dict[str, object] = {"elapsed_s": 3.2, "duration_s": 10.0, "users": 64}
+    options: dict[str, object] = {"elapsed_s": 3.2, "duration_s": 10.0, "users": 64}
     console = Console(file=io.StringIO(), width=width)
     with console.capture() as capture:
-        console.print(live_table(second, width=width, **{**wishes, **more}))  # type: ignore[arg-type]
+        console.print(live_table(second, width=width, **{**options, **more}))  # type: ignore[arg-type]
     return capture.get().splitlines()
 
 

@@ -94,7 +94,7 @@ def test_a_protocol_without_a_part_has_exchanges(plain: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "why"),
+    ("option", "why"),
     [
         ({}, "--protocol plain: the protocol has no load part; expected --message JSON, or one of pravega, "),
         ({"message": READ, "fetchers": 2}, "--fetchers: not allowed with --message"),
@@ -107,9 +107,9 @@ def test_a_protocol_without_a_part_has_exchanges(plain: str) -> None:
         ({"message": READ, "protocol": "sbp"}, "--message: not allowed with sbp, which has appends or messages of"),
     ],
 )
-def test_wishes_that_make_no_sense(plain: str, wish: dict[str, Any], why: str) -> None:
+def test_options_that_make_no_sense(plain: str, option: dict[str, Any], why: str) -> None:
     with pytest.raises(UsageError) as caught:
-        plan_from(Load(**{"protocol": plain, **wish}), is_verified=True, run="run")
+        plan_from(Load(**{"protocol": plain, **option}), is_verified=True, run="run")
     assert str(caught.value).startswith(why)
 
 

@@ -222,8 +222,8 @@ def test_what_unpacks_without_end(
     job = Job([folder], tmp_path / "tables")
     if is_stream:
         ears = Ears(told.append, told.append, lambda made: None)
-        wishes = StreamJob(job, tmp_path / "c", "local", is_once=True, is_finished=True)
-        manifest = run_stream(wishes, read_here, ears)
+        options = StreamJob(job, tmp_path / "c", "local", is_once=True, is_finished=True)
+        manifest = run_stream(options, read_here, ears)
     else:
         manifest = run_local(job, told.append, lambda step: None)
     assert sizes == [1 << 20]

@@ -52,8 +52,8 @@ class Streamed:
     def go_on(self, *, is_finished: bool = False, **options: Any) -> Manifest:
         """Take what is there."""
         job = Job([self.captures], self.tables, has_events=True, **options)
-        wishes = StreamJob(job, self.checkpoint, "local", is_once=True, is_finished=is_finished)
-        return run_stream(wishes, self.engine, Ears(self.told.append, self.notes.append, self.batches.append))
+        stream = StreamJob(job, self.checkpoint, "local", is_once=True, is_finished=is_finished)
+        return run_stream(stream, self.engine, Ears(self.told.append, self.notes.append, self.batches.append))
 
     def put(self, name: str, data: bytes) -> Path:
         """A capture with more at its end."""

@@ -104,7 +104,7 @@ def of_connection(number: int) -> Callable[[Record], bool]:
     return lambda record: record.connection == number
 
 
-WISHES: dict[str, Callable[[Record], bool]] = {
+CONDITIONS: dict[str, Callable[[Record], bool]] = {
     "every ninth": lambda record: record.n % 9 == 0,
     "servers": lambda record: record.side == "server" and record.n % 3 == 0,
     "no frames": lambda record: record.kind != "frame",
@@ -113,7 +113,7 @@ WISHES: dict[str, Callable[[Record], bool]] = {
 
 
 @pytest.mark.parametrize("whole", [False, True])
-@pytest.mark.parametrize("wish", WISHES)
+@pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize(
     "name",
     [
@@ -129,11 +129,11 @@ WISHES: dict[str, Callable[[Record], bool]] = {
     ],
 )
 def test_the_packets_of_records_are_cut_out_as_they_are(
-    name: str, wish: str, whole: bool, monkeypatch: pytest.MonkeyPatch
+    name: str, condition: str, whole: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tables, "TABLE_PACKETS", 150)
     paths = [CAPTURES / name]
-    packets, records, damage = sliced(paths, WISHES[wish], whole=whole)
+    packets, records, damage = sliced(paths, CONDITIONS[condition], whole=whole)
     assert damage is None
     assert as_captured(packets) == as_captured(expected(paths, records, whole=whole))
     assert packets or not records

@@ -21,7 +21,7 @@ from wiretool.pipeline.local import run_local  # noqa: E402
 from wiretool.pipeline.spark.flow_tables import flow_table  # noqa: E402
 from wiretool.pipeline.spark.pushdown import condition_of  # noqa: E402
 from wiretool.pipeline.spark.source import reader_of, schema_of  # noqa: E402
-from wiretool.pipeline.spark.wishes import wishes_of  # noqa: E402
+from wiretool.pipeline.spark.source_options import source_options_of  # noqa: E402
 
 CAPTURES = Path(__file__).parent.parent.parent / "captures"
 CHOSEN = ["pravega/read.pcap", "offramp/u2k_drop5.pcap", "sbp/rs_append.pcap"]
@@ -87,7 +87,7 @@ def test_conditions_leave_out_rows_and_no_packets(folder: Path) -> None:
     filters = [EqualTo(("protocol",), "pravega"), GreaterThan(("time_ns",), middle)]
     conditions = [found for each in filters if (found := condition_of(each, table.schema)) is not None]
     assert len(conditions) == 2
-    (share,) = table.shares(wishes_of({"path": str(folder)}), conditions)
+    (share,) = table.shares(source_options_of({"path": str(folder)}), conditions)
     batches = table.read(share, ["connection", "n", "message"], conditions)
     found = pa.Table.from_batches(batches).to_pylist()
     wanted = [row for row in whole if row["protocol"] == "pravega" and row["time_ns"] > middle]

@@ -171,7 +171,7 @@ def test_what_is_available_now(folder: Path) -> None:
 # -- errors ------------------------------------------------------------------------------------------------------------
 
 
-def test_wishes_that_make_no_sense(folder: Path) -> None:
+def test_options_that_make_no_sense(folder: Path) -> None:
     schema = schema_of({"path": str(folder)})
     with pytest.raises(UsageError, match=r"the table frames requires whole flows.*`wiretool pipeline stream`"):
         stream_reader_of({"path": str(folder), "table": "frames"}, schema)

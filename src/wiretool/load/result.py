@@ -129,7 +129,7 @@ class Result(msgspec.Struct, kw_only=True):
     began_at: str
     #: Measured, without what came behind the last connection that any user had.
     duration_s: float
-    #: Why that is less than was wished, where it was not stopped; empty where it is not.
+    #: Why that is less than was asked for, where it was not stopped; empty where it is not.
     cut_short: str = ""
     operations: dict[str, Operation]
     verification: Verification

@@ -17,7 +17,7 @@ from tests.helpers.benches import is_progress, report, wait_for
 from tests.helpers.servers import Server, started, wiretool
 from tests.protocols.pravega_controller.load.controllers import ANSWERS, Scripted
 from wiretool.commands.bench.controller import on_stream
-from wiretool.commands.bench.options import Spread, Wishes
+from wiretool.commands.bench.options import BenchOptions, Spread
 from wiretool.errors import Stopped
 from wiretool.load.link import Link
 from wiretool.load.planning.plan import Plan
@@ -173,7 +173,7 @@ def test_what_was_made_when_it_is_stopped_is_taken_away_or_told(
     monkeypatch.setattr(streams, "Link", lambda host, port: wires.pop(0))
     plan = Plan(protocol="pravega", appenders=1, duration_s=1.0, run="run")
     with pytest.raises(Stopped), ExitStack() as stack:
-        on_stream(Wishes(Load(), "", (), None, (), None, Spread(), "", controller="127.0.0.1:9090"), plan, stack)
+        on_stream(BenchOptions(Load(), "", (), None, (), None, Spread(), "", controller="127.0.0.1:9090"), plan, stack)
     assert last.asked == (["sealStream"] if is_told else ["sealStream", "deleteStream", "deleteScope"])
     assert ("scope bench-run is left on the server" in capsys.readouterr().err) == is_told
 
@@ -185,7 +185,7 @@ def test_what_is_left_when_it_is_stopped_once_more_is_told(
     monkeypatch.setattr(streams, "Link", lambda host, port: wires.pop(0))
     plan = Plan(protocol="pravega", appenders=1, duration_s=1.0, run="run")
     with pytest.raises(Stopped), ExitStack() as stack:
-        on_stream(Wishes(Load(), "", (), None, (), None, Spread(), "", controller="127.0.0.1:9090"), plan, stack)
+        on_stream(BenchOptions(Load(), "", (), None, (), None, Spread(), "", controller="127.0.0.1:9090"), plan, stack)
     told = "scope bench-run is left on the server: stopped during the deletion of the stream"
     assert told in capsys.readouterr().err
 

@@ -13,9 +13,9 @@ PLAIN: dict[str, Any] = {"appenders": 64, "duration": "10", "warmup": "2s", "ram
 OFFRAMP: dict[str, Any] = {"protocol": "offramp", "appenders": None, "fetchers": 8}
 
 
-def plan(*, is_verified: bool = True, **wishes: Any) -> Plan:
-    """The plan of a plain load, but for such wishes."""
-    return plan_from(Load(**PLAIN | wishes), is_verified=is_verified, run="run")
+def plan(*, is_verified: bool = True, **options: Any) -> Plan:
+    """The plan of a plain load, but for these options."""
+    return plan_from(Load(**PLAIN | options), is_verified=is_verified, run="run")
 
 
 def test_a_plan_goes_to_other_processes_and_back() -> None:
@@ -26,7 +26,7 @@ def test_a_plan_goes_to_other_processes_and_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "why"),
+    ("option", "why"),
     [
         ({"protocol": "pravegaa"}, "--protocol 'pravegaa' is not supported.*pravega"),
         ({"event_size": "19"}, "--event-size '19': an event of 19 bytes is too small"),
@@ -68,9 +68,9 @@ def test_a_plan_goes_to_other_processes_and_back() -> None:
         ),
     ],
 )
-def test_wishes_that_make_no_sense(wish: dict[str, Any], why: str) -> None:
+def test_options_that_make_no_sense(option: dict[str, Any], why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        plan(**wish)
+        plan(**option)
 
 
 @pytest.mark.parametrize("protocol", ["sbp", "sbp-0.1"])

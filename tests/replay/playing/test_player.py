@@ -133,7 +133,7 @@ def test_ends_that_do_not_come_are_waited_for_in_bounded_time() -> None:
 
 
 class Slow(Stage):
-    """Carries out ends that mocks wish for a time later, and the first ones not at all."""
+    """Carries out ends that mocks ask for a time later, and the first ones not at all."""
 
     def __init__(self, player: Player, mocks: Mapping[str, Mock], swallowed: int, delay_ns: int) -> None:
         super().__init__(player, mocks)

@@ -193,7 +193,7 @@ def bench(
 
     --verify reads all acknowledged events back.
     """
-    from wiretool.commands.bench.options import Reports, Spread, Wishes, check_spread, said_in
+    from wiretool.commands.bench.options import BenchOptions, Reports, Spread, check_spread, said_in
     from wiretool.commands.bench.run import run_bench, run_worker
     from wiretool.load.planning.validate import Load
 
@@ -223,7 +223,7 @@ def bench(
         seed=seed,
         keep_slow=0 if keep_slow is None else limits.BENCH_SLOW_MAX,
     )
-    wishes = Wishes(
+    options = BenchOptions(
         load,
         target,
         allow_remote or (),
@@ -236,7 +236,7 @@ def bench(
         user=user,
         from_capture=from_capture,
     )
-    raise typer.Exit(run_bench(wishes, Reports(json, csv, html, junit, hdr_log, threshold or (), keep_slow)))
+    raise typer.Exit(run_bench(options, Reports(json, csv, html, junit, hdr_log, threshold or (), keep_slow)))
 
 
 @app.command()

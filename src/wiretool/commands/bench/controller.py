@@ -10,13 +10,13 @@ from wiretool.commands.replay.options import headers_from
 from wiretool.errors import UsageError
 
 if TYPE_CHECKING:
-    from wiretool.commands.bench.options import Wishes
+    from wiretool.commands.bench.options import BenchOptions
     from wiretool.load.part import RunStream
     from wiretool.load.planning.plan import Place, Plan
     from wiretool.net.addresses import Address
 
 
-def on_stream(wishes: "Wishes", plan: "Plan", stack: ExitStack) -> "tuple[Plan, RunStream]":
+def on_stream(options: "BenchOptions", plan: "Plan", stack: ExitStack) -> "tuple[Plan, RunStream]":
     """The load on a stream that is made for it, and that stream; the end of the stack takes away what is still there.
 
     UsageError where the controller or a store is on a machine that was not allowed, PeerError where one is not there.
@@ -30,16 +30,16 @@ def on_stream(wishes: "Wishes", plan: "Plan", stack: ExitStack) -> "tuple[Plan, 
     if not part.run_stream:
         names = names_where(lambda other: bool(other.run_stream))
         raise UsageError(f"--controller: only {names} has a controller, --protocol is {plan.protocol}")
-    address = address_from(wishes.controller, option="--controller")
-    check_allowed(address, wishes.allowed, f"--controller {address}")
-    target = address_from(wishes.target, option="--target") if wishes.target else None
+    address = address_from(options.controller, option="--controller")
+    check_allowed(address, options.allowed, f"--controller {address}")
+    target = address_from(options.target, option="--target") if options.target else None
     if target is not None:
-        check_allowed(target, wishes.allowed, f"--target {target}")
-    stream: RunStream = imported(part.run_stream)(address, plan.run, headers_from((), wishes.user))
+        check_allowed(target, options.allowed, f"--target {target}")
+    stream: RunStream = imported(part.run_stream)(address, plan.run, headers_from((), options.user))
     stack.callback(_tell_left, stream)
     made = stream.make(plan.segments)
     check_lifetime(plan, made.token_s)
-    plan = plan.at(_reached(made.places, target, wishes.allowed), made.token)
+    plan = plan.at(_reached(made.places, target, options.allowed), made.token)
     for host, port in {(place.host, place.port) for place in plan.places}:
         Link(host, port).close()
     return plan, stream

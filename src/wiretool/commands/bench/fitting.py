@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from wiretool.commands.bench.options import Wishes, check_wishes
+from wiretool.commands.bench.options import BenchOptions, check_options
 from wiretool.commands.interrupts import stoppable
 from wiretool.commands.options import report_unread, sources_from, tell
 from wiretool.commands.slice.run import up_to_damage
@@ -13,36 +13,36 @@ if TYPE_CHECKING:
     from wiretool.load.planning.recorded import Recorded
 
 
-def fitted(wishes: Wishes) -> Wishes:
-    """The wishes, their load fitted to the recording, which is told; the same where there is none.
+def fitted(options: BenchOptions) -> BenchOptions:
+    """The options, their load fitted to the recording, which is told; the same where there is none.
 
     CaptureError where nothing in it can be loaded; UsageError where it has to be said what.
     """
-    if wishes.from_capture is None:
-        return wishes
+    if options.from_capture is None:
+        return options
     from wiretool.load.part import load_part
     from wiretool.load.planning.fitting import OPTION, fitted
 
-    if wishes.load.protocol is not None:
-        load_part(wishes.load.protocol)  # which must be there
-    name = str(wishes.from_capture)
-    found, damage = recorded(wishes)
+    if options.load.protocol is not None:
+        load_part(options.load.protocol)  # which must be there
+    name = str(options.from_capture)
+    found, damage = recorded(options)
     fit = fitted(
-        wishes.load,
+        options.load,
         found,
         name=name,
-        is_verified=wishes.is_verified,
-        has_target=wishes.has_target,
+        is_verified=options.is_verified,
+        has_target=options.has_target,
     )
     tell(f"{OPTION} {name}: {fit.recorded}, as: wiretool bench {fit.words}")
     if fit.remarks:
         tell(f"{OPTION} {name}: {'; '.join(fit.remarks)}")
-    options = replace(wishes, load=fit.load, fitted=fit.words, damage=damage)
-    check_wishes(options)
-    return options
+    to_run = replace(options, load=fit.load, fitted=fit.words, damage=damage)
+    check_options(to_run)
+    return to_run
 
 
-def recorded(wishes: Wishes) -> "tuple[Recorded, CaptureError | None]":
+def recorded(options: BenchOptions) -> "tuple[Recorded, CaptureError | None]":
     """Return the load in a capture before its damage, and the damage, which is reported.
 
     Raises the errors of `decode` if nothing was read.
@@ -51,8 +51,8 @@ def recorded(wishes: Wishes) -> "tuple[Recorded, CaptureError | None]":
     from wiretool.ledger import Ledger
     from wiretool.load.planning.recorded import Recorded
 
-    assert wishes.from_capture is not None
-    sources = sources_from([wishes.from_capture], tells_empty=False)
+    assert options.from_capture is not None
+    sources = sources_from([options.from_capture], tells_empty=False)
     found, book = Recorded(), Ledger()
     with stoppable("wiretool.dissect.columns.read"):
         damage = up_to_damage(sources, "fitting", lambda files: read_batches(files, ledger=book, notes=tell), found.add)
@@ -60,5 +60,5 @@ def recorded(wishes: Wishes) -> "tuple[Recorded, CaptureError | None]":
         if not any(seen.appends for seen in found.seen.values()):
             raise damage
         tell(f"{damage}: only the part before that is used")
-    report_unread(book, [wishes.from_capture])
+    report_unread(book, [options.from_capture])
     return found, damage

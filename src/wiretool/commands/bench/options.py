@@ -46,7 +46,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class BenchOptions:
     """What was asked for, as it was written."""
 
     load: "Load"
@@ -140,24 +140,24 @@ def _check_alone(said: Container[str]) -> None:
         raise UsageError(f"{MASTER_ADDRESS}: requires --master or --worker")
 
 
-def check_wishes(wishes: Wishes) -> None:
-    """UsageError where wishes contradict each other, or the protocol has no mock for them."""
-    load = wishes.load
-    if not wishes.has_target:
+def check_options(options: BenchOptions) -> None:
+    """UsageError where options contradict each other, or the protocol has no mock for them."""
+    load = options.load
+    if not options.has_target:
         check_mock(load)
-    if wishes.has_target and wishes.faults:
+    if options.has_target and options.faults:
         raise UsageError("--fault: not allowed with --target; use wiretool tap in front of the server")
-    if wishes.faults:
-        check_faults(wishes)
-    if load.is_conditional and (wishes.spread.processes > 1 or wishes.spread.is_master):
+    if options.faults:
+        check_faults(options)
+    if load.is_conditional and (options.spread.processes > 1 or options.spread.is_master):
         raise UsageError("--conditional: requires one load process; expected --processes 1")
-    if wishes.sample_pid is not None and not wishes.has_target:
+    if options.sample_pid is not None and not options.has_target:
         raise UsageError("--sample-pid: requires --target; the mock is always sampled")
-    if wishes.verify and load.message:
+    if options.verify and load.message:
         raise UsageError("--verify: not allowed with --message, which appends nothing")
-    if wishes.user and not wishes.controller:
+    if options.user and not options.controller:
         raise UsageError("--user: requires --controller")
-    if wishes.target and load.protocol is not None:
+    if options.target and load.protocol is not None:
         check_road(load, load.protocol)
 
 
@@ -184,13 +184,13 @@ def check_road(load: "Load", protocol: str) -> None:
         raise UsageError(f"--rate {load.rate}: not allowed with --target; only the mock's roads have a rate")
 
 
-def check_faults(wishes: Wishes) -> None:
+def check_faults(options: BenchOptions) -> None:
     """UsageError for a fault rule that the mock would not take."""
     from wiretool.faults import parse_rule
     from wiretool.load.planning.validate import protocol_of
     from wiretool.server.options import MockOptions
     from wiretool.server.part import mock_for
 
-    mock = mock_for(protocol_of(wishes.load), MockOptions())
-    for rule in wishes.faults:
+    mock = mock_for(protocol_of(options.load), MockOptions())
+    for rule in options.faults:
         parse_rule(rule, protocols=[door.protocol for door in mock.doors], origin="--fault")

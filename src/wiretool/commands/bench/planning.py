@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
 from wiretool.commands.bench.controller import on_stream
-from wiretool.commands.bench.options import Wishes
+from wiretool.commands.bench.options import BenchOptions
 from wiretool.commands.options import tell
 
 if TYPE_CHECKING:
@@ -27,27 +27,27 @@ class Aim(NamedTuple):
     stream: "RunStream | None" = None
 
 
-def planned(wishes: Wishes, stack: ExitStack) -> Aim:
+def planned(options: BenchOptions, stack: ExitStack) -> Aim:
     """The plan and its target; a mock is started where none is named."""
     from wiretool.load.link import Link
     from wiretool.load.planning.validate import check_workers, plan_from
     from wiretool.load.run.children import mock_server
 
-    plan = plan_from(wishes.load, is_verified=wishes.is_verified, run=uuid4().hex[:8])
-    option = "--expect-workers" if wishes.spread.is_master else "--processes"
-    check_workers(plan, wishes.spread.workers, option=option)
-    if wishes.controller:
-        plan, stream = on_stream(wishes, plan, stack)
-        return Aim(plan, wishes.sample_pid, stream)
-    if wishes.target:
-        plan = plan.on(*address_for(wishes))
+    plan = plan_from(options.load, is_verified=options.is_verified, run=uuid4().hex[:8])
+    option = "--expect-workers" if options.spread.is_master else "--processes"
+    check_workers(plan, options.spread.workers, option=option)
+    if options.controller:
+        plan, stream = on_stream(options, plan, stack)
+        return Aim(plan, options.sample_pid, stream)
+    if options.target:
+        plan = plan.on(*address_for(options))
         Link(plan.host, plan.port).close()
-        return Aim(plan, wishes.sample_pid)
+        return Aim(plan, options.sample_pid)
     mock = stack.enter_context(
         mock_server(
             plan.protocol,
             seed=plan.seed,
-            faults=wishes.faults,
+            faults=options.faults,
             run_s=plan.whole_s,
             feed_per_s=plan.feed_per_s,
             tell=tell,
@@ -56,35 +56,35 @@ def planned(wishes: Wishes, stack: ExitStack) -> Aim:
     return Aim(plan.on(*mock.address), mock.pid)
 
 
-def address_for(wishes: Wishes) -> tuple[str, int]:
+def address_for(options: BenchOptions) -> tuple[str, int]:
     """Where the target is; UsageError where it is on another machine that was not allowed."""
     from wiretool.net.addresses import address_from, check_allowed
 
-    address = address_from(wishes.target, option="--target")
-    check_allowed(address, wishes.allowed, f"--target {address}")
+    address = address_from(options.target, option="--target")
+    check_allowed(address, options.allowed, f"--target {address}")
     return address.host, address.port
 
 
-def options_of(wishes: Wishes, plan: "Plan") -> dict[str, object]:
+def options_of(options: BenchOptions, plan: "Plan") -> dict[str, object]:
     """All options with what they came to, for the report."""
     import msgspec
 
     from wiretool.load.measure.figures import MOCK
 
-    target = wishes.target or (plan.target if wishes.controller else MOCK)
-    options = {"target": target, "controller": wishes.controller, "fault": list(wishes.faults)}
-    options |= msgspec.to_builtins(plan)
-    if wishes.from_capture is not None:
-        options |= {"from_capture": str(wishes.from_capture), "fitted": wishes.fitted}
-    return {name: value for name, value in options.items() if name not in OWN}
+    target = options.target or (plan.target if options.controller else MOCK)
+    report = {"target": target, "controller": options.controller, "fault": list(options.faults)}
+    report |= msgspec.to_builtins(plan)
+    if options.from_capture is not None:
+        report |= {"from_capture": str(options.from_capture), "fitted": options.fitted}
+    return {name: value for name, value in report.items() if name not in OWN}
 
 
-def orders_for(wishes: Wishes, plan: "Plan") -> "Orders":
+def orders_for(options: BenchOptions, plan: "Plan") -> "Orders":
     """Return the orders of the load process: to do it all, or to be the master of others."""
     from wiretool.load.measure.intervals import Orders
 
-    spread = wishes.spread
-    page_host, page_port = page_for(wishes)
+    spread = options.spread
+    page_host, page_port = page_for(options)
     orders = Orders(plan=plan, page_host=page_host, page_port=page_port)
     if spread.is_master:
         orders.host, orders.port = spread.address()
@@ -101,13 +101,13 @@ def page_of(orders: "Orders") -> str:
     return str(Address(orders.page_host, orders.page_port))
 
 
-def page_for(wishes: Wishes) -> tuple[str, int]:
+def page_for(options: BenchOptions) -> tuple[str, int]:
     """Where Locust's page is to be; port 0 for nowhere. UsageError where nothing can be served there."""
     from wiretool.load.link import check_free
     from wiretool.net.addresses import address_from
 
-    if not wishes.web:
+    if not options.web:
         return "", 0
-    address = address_from(wishes.web, option="--web", port=PAGE_PORT)
+    address = address_from(options.web, option="--web", port=PAGE_PORT)
     check_free(*address, option="--web")
     return address

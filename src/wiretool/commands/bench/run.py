@@ -8,7 +8,7 @@ from time import sleep
 from typing import TYPE_CHECKING
 
 from wiretool.commands.bench.fitting import fitted
-from wiretool.commands.bench.options import HDR_LOG, KEEP_SLOW, Reports, Spread, Wishes, check_wishes
+from wiretool.commands.bench.options import HDR_LOG, KEEP_SLOW, BenchOptions, Reports, Spread, check_options
 from wiretool.commands.bench.planning import options_of, orders_for, page_of, planned
 from wiretool.commands.interrupts import stoppable
 from wiretool.commands.options import tell
@@ -42,38 +42,38 @@ _NEEDED = (
 )
 
 
-def run_bench(wishes: Wishes, reports: Reports) -> int:
-    """Run it and report it; the exit code. Whatever is wrong with the wishes is said before there is any load."""
+def run_bench(options: BenchOptions, reports: Reports) -> int:
+    """Run it and report it; the exit code. Whatever is wrong with the options is said before there is any load."""
     from wiretool.load.measure.thresholds import check_thresholds, threshold_from
     from wiretool.load.report import write_report
     from wiretool.load.run.children import load_process
 
     thresholds = [threshold_from(text) for text in reports.thresholds]
-    check_wishes(wishes)
-    wishes = fitted(wishes)
+    check_options(options)
+    options = fitted(options)
     with stoppable(*_NEEDED), ExitStack() as stack:
-        outputs = opened(reports, stack, inputs=[wishes.from_capture] if wishes.from_capture else ())
+        outputs = opened(reports, stack, inputs=[options.from_capture] if options.from_capture else ())
         with ExitStack() as running:
             is_set_up = running.enter_context(report_waiting(SETTING_UP))
-            plan, pid, stream = planned(wishes, running)
+            plan, pid, stream = planned(options, running)
             check_operations(thresholds, plan)
             bench = bench_for(plan, pid, outputs.pop(HDR_LOG, None), running)
             bench.on_ready = is_set_up
-            orders = orders_for(wishes, plan)
+            orders = orders_for(options, plan)
             bench.on_page = lambda: tell_apart(f"Locust's page: http://{page_of(orders)} while it runs")
             with load_process() as load, handled_by(lambda number, _: _stop(bench, load.stop, number)):
-                bench.run(load, orders, on_listening=lambda port: workers_for(wishes, port, running))
+                bench.run(load, orders, on_listening=lambda port: workers_for(options, port, running))
             is_set_up()
             with report_waiting(READING_BACK):
                 checked = checked_and_cleared(bench, stream)
-            result = bench.result(options_of(wishes, plan), checked)
+            result = bench.result(options_of(options, plan), checked)
         write_kept(bench, outputs.pop(KEEP_SLOW, None))
         outcomes = check_thresholds(thresholds, result)
         for name, output in outputs.items():
             write_report(result, output, name.removeprefix("--"), outcomes=outcomes)
     code = exit_code(bench, result, outcomes)
-    if wishes.damage is not None and code in (0, FOUND):
-        raise wishes.damage
+    if options.damage is not None and code in (0, FOUND):
+        raise options.damage
     return code
 
 
@@ -138,12 +138,12 @@ def opened(reports: Reports, stack: ExitStack, *, inputs: Sequence[Path] = ()) -
     return {**outputs, "text": stack.enter_context(open_output(None))}
 
 
-def workers_for(wishes: Wishes, port: int, stack: ExitStack) -> None:
+def workers_for(options: BenchOptions, port: int, stack: ExitStack) -> None:
     """The master listens at that port: start the workers, or say where they are waited for."""
     from wiretool.load.measure.intervals import Orders
     from wiretool.load.run.children import load_process
 
-    spread = wishes.spread
+    spread = options.spread
     if spread.is_master:
         tell(f"waiting for {spread.expected} workers (wiretool bench --worker) at {spread.address()[0]}:{port}")
         return

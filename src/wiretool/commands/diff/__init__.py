@@ -56,8 +56,8 @@ def diff(
     Server-generated ids may differ. Exits with 1 if something else differs or too little could be judged, with 3 if a
     capture is damaged.
     """
-    from wiretool.commands.diff.run import Wishes, compared
+    from wiretool.commands.diff.run import DiffOptions, compared
 
     share = share_from(min_judged, "--min-judged")
     form = format_ or format_from(output, ReportFormat)
-    compared(one, other, Wishes(ignore or (), noise, expect, protocol, port, form, output, share))
+    compared(one, other, DiffOptions(ignore or (), noise, expect, protocol, port, form, output, share))

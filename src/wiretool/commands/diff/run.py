@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class DiffOptions:
     """What is let differ, and what is made of the rest."""
 
     ignore: Sequence[str]
@@ -38,7 +38,7 @@ class Wishes:
     min_judged: float
 
 
-def compared(one: Path, other: Path, wishes: Wishes) -> None:
+def compared(one: Path, other: Path, options: DiffOptions) -> None:
     """Read, compare, report. `typer.Exit` of 1 where they differ; CaptureError where one is damaged."""
     from wiretool.replay.judging.accept import ignore
     from wiretool.replay.judging.field_selector import spot_of
@@ -47,26 +47,26 @@ def compared(one: Path, other: Path, wishes: Wishes) -> None:
     from wiretool.replay.script import Script
     from wiretool.sinks.output import open_output
 
-    protocols = protocols_like(wishes.protocol)
-    spots = [spot_of(text, protocols) for text in wishes.ignore]
-    expected = expectations(wishes.expect, wishes)
-    paths = [path for path in (one, other, wishes.noise) if path is not None]
+    protocols = protocols_like(options.protocol)
+    spots = [spot_of(text, protocols) for text in options.ignore]
+    expected = expectations(options.expect, options)
+    paths = [path for path in (one, other, options.noise) if path is not None]
     sources = sources_from(paths, tells_empty=False)
-    recordings = [recorded(path, source, wishes) for path, source in zip(paths, sources, strict=True)]
+    recordings = [recorded(path, source, options) for path, source in zip(paths, sources, strict=True)]
     outcomes = outcomes_of(*recordings)
     ignore(outcomes, spots)
     remarks = [f"A is {one}, B is {other}", *damage_remarks(recordings), *expected.apply(outcomes)]
     wording = Wording("wiretool diff", "A", "B")
-    with open_output(wishes.output, inputs=[*paths, *([wishes.expect] if wishes.expect else [])]) as out:
+    with open_output(options.output, inputs=[*paths, *([options.expect] if options.expect else [])]) as out:
         report = write_report(
             recordings[0],
             Script(),
             outcomes,
             out,
-            wishes.form.value,
+            options.form.value,
             wording=wording,
             remarks=remarks,
-            min_judged=wishes.min_judged,
+            min_judged=options.min_judged,
         )
     check_success(recordings, is_success=report.is_success)
 
@@ -91,15 +91,15 @@ def outcomes_of(one: "Recording", other: "Recording", like_one: "Recording | Non
     return outcomes
 
 
-def recorded(path: Path, source: Path | BinaryIO, wishes: Wishes) -> "Recording":
+def recorded(path: Path, source: Path | BinaryIO, options: DiffOptions) -> "Recording":
     """What a capture recorded; CaptureError where that is nothing of our protocols."""
     from wiretool.capture.files.reading import read_packets
     from wiretool.ledger import Ledger
     from wiretool.replay.recording import recording_of
 
     packets = with_progress(read_packets([source]), f"reading {path}", "packets")
-    book, ports = Ledger(), ports_from(wishes.ports)
-    recording = recording_of(packets, protocol=wishes.protocol, ports=ports, ledger=book, notes=tell)
+    book, ports = Ledger(), ports_from(options.ports)
+    recording = recording_of(packets, protocol=options.protocol, ports=ports, ledger=book, notes=tell)
     check_any_read(book, [path])
     if summary := book.packets.summarize():
         tell(f"{path}: {summary}")
@@ -110,10 +110,10 @@ def recorded(path: Path, source: Path | BinaryIO, wishes: Wishes) -> "Recording"
     return recording
 
 
-def expectations(path: Path | None, wishes: Wishes) -> "Expectations":
+def expectations(path: Path | None, options: DiffOptions) -> "Expectations":
     """What the file accepts; UsageError where it cannot be read or makes no sense."""
     from wiretool.replay.judging.expect import expectations_from
 
     if path is None:
         return expectations_from("", [])
-    return expectations_from("".join(lines_of(str(path))), protocols_like(wishes.protocol), name=f"--expect {path}")
+    return expectations_from("".join(lines_of(str(path))), protocols_like(options.protocol), name=f"--expect {path}")

@@ -29,7 +29,7 @@ NOTHING = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class RunOptions:
     """How captures are read, and what is made of them."""
 
     protocol: str
@@ -39,19 +39,19 @@ class Wishes:
     splits: int
 
 
-def run_pipeline(captures: Sequence[Path], root: Path, wishes: Wishes, engine: str, master: str) -> int:
+def run_pipeline(captures: Sequence[Path], root: Path, options: RunOptions, engine: str, master: str) -> int:
     """Make the tables; the exit code."""
     from wiretool.pipeline.job import Job
 
-    protocols_like(wishes.protocol)
-    job = Job(captures, root, wishes.protocol, wishes.ports, wishes.has_events, wishes.splits)
+    protocols_like(options.protocol)
+    job = Job(captures, root, options.protocol, options.ports, options.has_events, options.splits)
     notes = FirstLines(NOTES_MAX, "notes")
     kept = "the tables that were there are as they were" if os.path.exists(root) else "no tables were made"
     progress = _bar() if is_watched() else _lines("Spark is at work" if engine == "spark" else "reading captures")
     with stoppable("wiretool.pipeline.local"), told_when_stopped(lambda: kept), progress as watch:
         manifest = _engine(engine, master)(job, notes, watch)
     notes.end()
-    return told_of(manifest, root, is_strict=wishes.is_strict)
+    return told_of(manifest, root, is_strict=options.is_strict)
 
 
 def _engine(name: str, master: str) -> "Engine":

@@ -72,9 +72,9 @@ def stream(
 
     Writes each batch exactly once, reads growing and rotating files, and continues connections in the next batch.
     """
-    from wiretool.commands.pipeline.streaming import Wishes, run_stream_command
+    from wiretool.commands.pipeline.streaming import StreamOptions, run_stream_command
 
-    wishes = Wishes(
+    options = StreamOptions(
         folder,
         output,
         checkpoint,
@@ -89,4 +89,4 @@ def stream(
         events,
         splits or 0,
     )
-    raise typer.Exit(run_stream_command(wishes, engine_from(engine, master), master))
+    raise typer.Exit(run_stream_command(options, engine_from(engine, master), master))

@@ -25,7 +25,7 @@ LIVE_S = 3_600
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class StreamOptions:
     """What was asked for; times as they were written."""
 
     folder: Path
@@ -43,12 +43,12 @@ class Wishes:
     splits: int
 
 
-def run_stream_command(wishes: Wishes, engine: str, master: str) -> int:
+def run_stream_command(options: StreamOptions, engine: str, master: str) -> int:
     """Make tables until there is no more or somebody stops it; the exit code."""
     from wiretool.pipeline.layout import FRAMES
     from wiretool.pipeline.stream.run import Ears, run_stream
 
-    job = _job(wishes, engine)
+    job = _job(options, engine)
     teller = _Teller()
     with (
         stoppable("wiretool.pipeline.stream.local"),
@@ -58,36 +58,36 @@ def run_stream_command(wishes: Wishes, engine: str, master: str) -> int:
         manifest = run_stream(job, make, Ears(tell, teller.notes, teller, _making))
     if manifest.open:
         counts = f"{manifest.connections:,} closed, {manifest.open:,} still open"
-        tell(f"{manifest.rows(FRAMES):,} records in {wishes.output}; connections: {counts}")
-        return unsound(manifest, is_strict=wishes.is_strict)
-    code = told_of(manifest, wishes.output, is_strict=wishes.is_strict)
+        tell(f"{manifest.rows(FRAMES):,} records in {options.output}; connections: {counts}")
+        return unsound(manifest, is_strict=options.is_strict)
+    code = told_of(manifest, options.output, is_strict=options.is_strict)
     has_packets = any(each.packets for each in manifest.inputs)
-    if wishes.is_finished or has_packets:
+    if options.is_finished or has_packets:
         return code
-    return unsound(manifest, is_strict=wishes.is_strict)  # an empty folder may get captures later
+    return unsound(manifest, is_strict=options.is_strict)  # an empty folder may get captures later
 
 
-def _job(wishes: Wishes, engine: str) -> "StreamJob":
+def _job(options: StreamOptions, engine: str) -> "StreamJob":
     from wiretool.load.planning.schedule import duration_from
     from wiretool.pipeline.job import Job
     from wiretool.pipeline.stream.run import StreamJob
 
-    if wishes.is_strict and not wishes.is_once:
+    if options.is_strict and not options.is_once:
         raise UsageError("--strict: requires --once")
-    if wishes.is_finished and not wishes.is_once:
+    if options.is_finished and not options.is_once:
         raise UsageError("--finish: requires --once")
-    protocols_like(wishes.protocol)
-    job = Job([wishes.folder], wishes.output, wishes.protocol, wishes.ports, wishes.has_events, wishes.splits)
+    protocols_like(options.protocol)
+    job = Job([options.folder], options.output, options.protocol, options.ports, options.has_events, options.splits)
     return StreamJob(
         job,
-        wishes.checkpoint,
+        options.checkpoint,
         engine,
         parts=min(os.cpu_count() or 1, PARTS_MAX),
-        interval_s=duration_from(wishes.interval, option="--interval"),
-        idle_s=duration_from(wishes.idle, option="--idle"),
-        delay_s=duration_from(wishes.delay, option="--delay", may_be_zero=True),
-        is_once=wishes.is_once,
-        is_finished=wishes.is_finished,
+        interval_s=duration_from(options.interval, option="--interval"),
+        idle_s=duration_from(options.idle, option="--idle"),
+        delay_s=duration_from(options.delay, option="--delay", may_be_zero=True),
+        is_once=options.is_once,
+        is_finished=options.is_finished,
     )
 
 

@@ -1,4 +1,4 @@
-"""What is wished for of `wiretool replay`: its options, checked."""
+"""The options of `wiretool replay`, checked."""
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
@@ -133,7 +133,7 @@ def is_utf8(text: str) -> bool:
 
 
 def check_span(reading: Reading) -> None:
-    """UsageError where the wished part of a recording is none."""
+    """UsageError where the part asked for of a recording is none."""
     if not isfinite(reading.from_s) or not isfinite(reading.to_s or 0):
         raise UsageError("--from and --to: not a duration; expected seconds")
     if reading.to_s is not None and reading.to_s <= reading.from_s:

@@ -80,7 +80,7 @@ def serve(
 ) -> None:
     """Run a mock server until Ctrl-C."""
     from wiretool.commands.serve.run import (
-        Wishes,
+        ServeOptions,
         advertised,
         credentials,
         feed_from,
@@ -95,7 +95,7 @@ def serve(
     from wiretool.server.part import mock_for
     from wiretool.units import RATE
 
-    options = MockOptions(
+    mock_options = MockOptions(
         seed=seed,
         retain_bytes=size_from(retain, option="--retain"),
         like_real=like_real,
@@ -110,10 +110,10 @@ def serve(
         rate=RATE.parse(rate, "--rate", most=RATE_MAX),
     )
     with mutated(protocol, mutant):
-        mock = mock_for(protocol, in_setup(protocol, setup, options))
+        mock = mock_for(protocol, in_setup(protocol, setup, mock_options))
         named = {"--listen": listen, "--controller": controller, "--admin": admin}
         listens = listens_for(mock, named, opens_all=bool(setup))
-        wishes = Wishes(
+        options = ServeOptions(
             seed,
             fault or (),
             faults,
@@ -126,5 +126,5 @@ def serve(
             duration,
             (feed,),
         )
-        with serving(mock, listens, wishes) as (host, plan):
+        with serving(mock, listens, options) as (host, plan):
             run(host, plan)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class ServeOptions:
     """What may be asked of any server or tap, whatever it speaks."""
 
     seed: int
@@ -50,27 +50,27 @@ class Wishes:
 
 
 @contextmanager
-def serving(mock: "Mock", listens: "Mapping[str, Address]", wishes: Wishes) -> "Iterator[tuple[Host, Plan]]":
-    """A host for a mock and what to run it with; whatever is wrong with the wishes is said before a socket opens."""
+def serving(mock: "Mock", listens: "Mapping[str, Address]", options: ServeOptions) -> "Iterator[tuple[Host, Plan]]":
+    """A host for a mock and what to run it with; whatever is wrong with the options is said before a socket opens."""
     from wiretool.faults import Interceptor
     from wiretool.net.serving.host import Host
 
     interceptor: Interceptor | None = None
 
-    check_files(wishes)
+    check_files(options)
     protocols = [door.protocol for door in mock.doors]
-    rules = rules_for(protocols, wishes.rules, wishes.rules_file)
+    rules = rules_for(protocols, options.rules, options.rules_file)
     with ExitStack() as stack:
         host = Host(mock, tell)
-        limit_connections(host, wishes, files_each=1)
-        if rules or wishes.control:
+        limit_connections(host, options, files_each=1)
+        if rules or options.control:
             note = lambda text: host.tell(text)  # noqa: E731  (the log moves once there is a terminal to draw on)
             interceptor = host.interceptor = Interceptor(
-                rules, seed=wishes.seed, on_note=note, is_watching=bool(wishes.control)
+                rules, seed=options.seed, on_note=note, is_watching=bool(options.control)
             )
-        host.recording = recording_for(wishes, stack)
+        host.recording = recording_for(options, stack)
         host.tell, look = counters_for(host.snapshot, stack)
-        yield host, plan_for(host, listens, wishes, look)
+        yield host, plan_for(host, listens, options, look)
     if interceptor is not None:
         tell_in_force(interceptor)
 
@@ -123,26 +123,26 @@ def told_unapplied(applied: "AppliedRules") -> "Iterator[AppliedRules]":
             tell(line)
 
 
-def limit_connections(station: "Station", wishes: Wishes, *, files_each: int) -> None:
+def limit_connections(station: "Station", options: ServeOptions, *, files_each: int) -> None:
     """Set how many connections of so many open files each there may be.
 
     Report a system that allows fewer than the user has asked for; a refused connection reports it in any case.
     """
     from wiretool.net.serving.open_files import raise_open_files
 
-    wanted = wishes.connections_max or limits.MOCK_CONNECTIONS_MAX
+    wanted = options.connections_max or limits.MOCK_CONNECTIONS_MAX
     allowed = station.connections_max = raise_open_files(wanted * files_each) // files_each
     if allowed < wanted:
         station.limit_remedy = "; see ulimit -n"
-        if wishes.connections_max is not None:
+        if options.connections_max is not None:
             tell(f"the system allows {allowed:,} connections, not {wanted:,}: see ulimit -n")
 
 
-def recording_for(wishes: Wishes, stack: ExitStack) -> "Recording | None":
+def recording_for(options: ServeOptions, stack: ExitStack) -> "Recording | None":
     """The pcapng file that was asked for; UsageError where it cannot be written."""
     from wiretool.sinks.pcapng import open_recording
 
-    return None if wishes.record is None else stack.enter_context(open_recording(wishes.record))
+    return None if options.record is None else stack.enter_context(open_recording(options.record))
 
 
 def counters_for(
@@ -160,7 +160,7 @@ def counters_for(
 def plan_for(
     subject: "Host | Tap",
     listens: "Mapping[str, Address]",
-    wishes: Wishes,
+    options: ServeOptions,
     look: Callable[[], None] | None,
 ) -> "Plan":
     """Everything around a run. UsageError for a bad certificate or control address."""
@@ -168,34 +168,35 @@ def plan_for(
     from wiretool.net.tls import alpn_of, server_context
 
     alpn = tuple(name for protocol in subject.protocols for name in alpn_of(protocol))
-    context = None if wishes.certificate is None else server_context(wishes.certificate, wishes.key, alpn=alpn)
-    if wishes.certificate is None and wishes.key is not None:
+    context = None if options.certificate is None else server_context(options.certificate, options.key, alpn=alpn)
+    if options.certificate is None and options.key is not None:
         raise UsageError("--tls-key: requires --tls-cert")
     return Plan(
         listens,
         context,
-        ready_file=wishes.ready_file,
-        duration_s=wishes.duration_s,
+        ready_file=options.ready_file,
+        duration_s=options.duration_s,
         ready=lambda bound: begin(subject, bound),
         look=look,
-        beside={"control": control_for(subject, wishes.control)} if wishes.control else {},
+        beside={"control": control_for(subject, options.control)} if options.control else {},
     )
 
 
-def check_files(wishes: Wishes, output: Path | None = None) -> None:
+def check_files(options: ServeOptions, output: Path | None = None) -> None:
     """UsageError where a file is read and written, or written twice, or the ready file would replace something."""
     from wiretool.sinks.output import check_not_read, is_same
 
-    read = [path for path in (wishes.rules_file, wishes.certificate, wishes.key, *wishes.inputs) if path is not None]
-    named = {"--record": wishes.record, "--ready-file": wishes.ready_file, "-o": output}
+    inputs = (options.rules_file, options.certificate, options.key, *options.inputs)
+    read = [path for path in inputs if path is not None]
+    named = {"--record": options.record, "--ready-file": options.ready_file, "-o": output}
     written = [(option, path) for option, path in named.items() if path is not None]
     for _, path in written:
         check_not_read(path, read)
     for (earlier, other), (option, path) in combinations(written, 2):
         if os.path.realpath(path) == os.path.realpath(other) or is_same(path, other):
             raise UsageError(f"{earlier} and {option} name the same file, {os.path.realpath(path)}")
-    if wishes.ready_file is not None:
-        check_ready_file(wishes.ready_file)
+    if options.ready_file is not None:
+        check_ready_file(options.ready_file)
 
 
 def check_ready_file(path: Path) -> None:

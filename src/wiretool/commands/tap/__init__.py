@@ -67,7 +67,7 @@ def tap(
 
     Fault rules change the traffic; --record writes it to a capture.
     """
-    from wiretool.commands.serve.run import Wishes
+    from wiretool.commands.serve.run import ServeOptions
     from wiretool.commands.tap.run import Shown, Side, tapping
     from wiretool.net.serving.run import run
 
@@ -75,7 +75,7 @@ def tap(
         Side(protocol, "--listen", listen, "--upstream", upstream),
         Side("pravega-controller", "--controller", controller, "--upstream-controller", upstream_controller),
     ]
-    wishes = Wishes(
+    options = ServeOptions(
         seed,
         fault or (),
         faults,
@@ -89,7 +89,7 @@ def tap(
         (upstream_ca,),
     )
     shown = Shown(format_, tree, dump, where or "", fields, output)
-    with tapping(sides, wishes, shown, advertise=advertise, is_tls=upstream_tls, authority=upstream_ca) as (
+    with tapping(sides, options, shown, advertise=advertise, is_tls=upstream_tls, authority=upstream_ca) as (
         running,
         plan,
     ):

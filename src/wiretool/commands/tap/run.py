@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from wiretool.commands.options import Format, tell
 from wiretool.commands.serve.run import (
-    Wishes,
+    ServeOptions,
     advertised,
     check_files,
     counters_for,
@@ -55,7 +55,7 @@ class Shown:
 
 @contextmanager
 def tapping(
-    sides: Sequence[Side], wishes: Wishes, shown: Shown, *, advertise: str, is_tls: bool, authority: Path | None
+    sides: Sequence[Side], options: ServeOptions, shown: Shown, *, advertise: str, is_tls: bool, authority: Path | None
 ) -> "Iterator[tuple[Tap, Plan]]":
     """A tap and what to run it with; whatever is wrong is said before a socket opens."""
     from wiretool.net.addresses import Address
@@ -63,7 +63,7 @@ def tapping(
 
     if authority is not None and not is_tls:
         raise UsageError("--upstream-ca: requires --upstream-tls")
-    check_files(wishes, shown.output)
+    check_files(options, shown.output)
     told = advertised(advertise)
     with ExitStack() as stack:
         ways, listens = ways_for(sides, is_tls=is_tls, authority=authority)
@@ -73,16 +73,16 @@ def tapping(
         on_record = stack.enter_context(written(shown, protocols))
         tap = Tap(
             ways,
-            rules_for(protocols, wishes.rules, wishes.rules_file),
-            wishes.seed,
+            rules_for(protocols, options.rules, options.rules_file),
+            options.seed,
             on_record,
             tell,
             advertise=None if told is None else Address(*told),
         )
-        limit_connections(tap, wishes, files_each=2)
-        tap.recording = recording_for(wishes, stack)
+        limit_connections(tap, options, files_each=2)
+        tap.recording = recording_for(options, stack)
         tap.tell, look = counters_for(tap.snapshot, stack, is_shared=shown.output is None and sys.stdout.isatty())
-        yield tap, plan_for(tap, listens, wishes, look)
+        yield tap, plan_for(tap, listens, options, look)
     tell_in_force(tap.interceptor)
 
 

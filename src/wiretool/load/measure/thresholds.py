@@ -55,7 +55,7 @@ _FIGURES: Mapping[str, _Kind] = {
 
 
 class Threshold(NamedTuple):
-    """One wish: `text` as given; `limit` in microseconds, bytes, events or as a share."""
+    """One threshold: `text` as given; `limit` in microseconds, bytes, events or as a share."""
 
     text: str
     operation: str

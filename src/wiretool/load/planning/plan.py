@@ -1,4 +1,4 @@
-"""What a load is to be: every wish, checked, in a form that goes to other processes and machines."""
+"""What a load is to be: every option, checked, in a form that goes to other processes and machines."""
 
 from math import ceil
 from typing import Self

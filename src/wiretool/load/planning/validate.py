@@ -22,7 +22,7 @@ HEAD_BYTES = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What a load is wished to be, as it was written; None for what was not said."""
+    """The options of a load, as they were written; None for what was not said."""
 
     protocol: str | None = None
     appenders: int | None = None

@@ -20,7 +20,7 @@ from wiretool.pipeline.flows.rows import rows_of
 from wiretool.pipeline.shuffle import Shuffle, partition_of
 from wiretool.pipeline.spark.planning import Part, planned
 from wiretool.pipeline.spark.pushdown import Condition, chosen
-from wiretool.pipeline.spark.wishes import Wishes
+from wiretool.pipeline.spark.source_options import SourceOptions
 from wiretool.pipeline.tables import FlowRows, Placed
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.sinks.arrow.frames import readers
@@ -52,13 +52,13 @@ class FlowTable:
         own = readers(schema)
         self.schema = pa.schema([*own, *(pa.field(*each) for each in PLACE if each[0] not in own.names)])
 
-    def shares(self, wishes: Wishes, conditions: Sequence[Condition]) -> list[Share]:
+    def shares(self, options: SourceOptions, conditions: Sequence[Condition]) -> list[Share]:
         """All captures in each, as no flow may be cut: no condition leaves any out."""
-        paths, optional = wishes.captures()
-        tasks = planned(paths, wishes.split_bytes, is_strict=wishes.is_strict, optional=optional)
+        paths, optional = options.captures()
+        tasks = planned(paths, options.split_bytes, is_strict=options.is_strict, optional=optional)
         parts = [part for task in tasks for part in task]
         packets = sum(part.span.next_number - part.span.since.number for part in parts)
-        count = wishes.splits or -(-packets // SHARE_PACKETS)
+        count = options.splits or -(-packets // SHARE_PACKETS)
         names, files = [str(path) for path in paths], [path.absolute() for path in paths]
         return [Share(number, count, parts, names, files) for number in range(count if parts else 0)]
 

@@ -10,8 +10,8 @@ from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from wiretool.errors import UsageError
 from wiretool.pipeline.spark.pushdown import Condition, condition_of
+from wiretool.pipeline.spark.source_options import SourceOptions, source_options_of
 from wiretool.pipeline.spark.tables import Table, table_of
-from wiretool.pipeline.spark.wishes import Wishes, wishes_of
 
 #: Spark runs this module when it has filters to hand down; a reader that takes some where it has not been asked fails.
 ASKS_FOR_FILTERS = "pyspark.sql.worker.data_source_pushdown_filters"
@@ -20,14 +20,14 @@ ASKS_FOR_FILTERS = "pyspark.sql.worker.data_source_pushdown_filters"
 class CaptureReader(DataSourceReader):
     """Reads the columns of a schema from captures."""
 
-    def __init__(self, wishes: Wishes, schema: StructType) -> None:
-        self._wishes = wishes
+    def __init__(self, chosen: SourceOptions, schema: StructType) -> None:
+        self._options = chosen
         self._schema = schema
         self._conditions: list[Condition] = []
 
     def partitions(self) -> list[InputPartition]:
         """The captures, shared out."""
-        return [InputPartition(share) for share in self._table.shares(self._wishes, self._conditions)]
+        return [InputPartition(share) for share in self._table.shares(self._options, self._conditions)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one partition."""
@@ -40,7 +40,7 @@ class CaptureReader(DataSourceReader):
 
     @property
     def _table(self) -> Table:
-        return table_of(self._wishes.table)
+        return table_of(self._options.table)
 
 
 class FilteringReader(CaptureReader):
@@ -58,14 +58,14 @@ class FilteringReader(CaptureReader):
 
 def schema_of(options: Mapping[str, str]) -> StructType:
     """The columns of the table that the options name; UsageError where there is none, or an option makes no sense."""
-    return _spark_schema(wishes_of(options).table)
+    return _spark_schema(source_options_of(options).table)
 
 
 def reader_of(options: Mapping[str, str], schema: StructType) -> CaptureReader:
     """A reader of these columns; UsageError where the table has not got one, or of another type."""
-    wishes = wishes_of(options)
-    _check(wishes.table, schema)
-    return (FilteringReader if _is_asked_for_filters() else CaptureReader)(wishes, schema)
+    chosen = source_options_of(options)
+    _check(chosen.table, schema)
+    return (FilteringReader if _is_asked_for_filters() else CaptureReader)(chosen, schema)
 
 
 def _is_asked_for_filters() -> bool:

@@ -16,8 +16,8 @@ from wiretool.capture.files.source import PACKINGS
 from wiretool.capture.index.build import FileIndex, Joint, extended, index_of
 from wiretool.capture.index.fingerprint import seal_of
 from wiretool.errors import CaptureError, UsageError, system_reason
+from wiretool.pipeline.spark.source_options import SourceOptions, is_pattern
 from wiretool.pipeline.spark.stream_offsets import Offset, Reached, as_in, moved
-from wiretool.pipeline.spark.wishes import Wishes, is_pattern
 
 #: What tells whether a file is as it was: inode, bytes and time.
 Stamp = tuple[int, int, int]
@@ -69,10 +69,10 @@ def sealed_bytes(index: FileIndex) -> int:
 class Looks:
     """The captures that were asked for, as they were when they were looked at last."""
 
-    def __init__(self, wishes: Wishes, every_bytes: int) -> None:
+    def __init__(self, options: SourceOptions, every_bytes: int) -> None:
         """There will be a joint about every so many bytes."""
-        self._wishes = wishes
-        self._named = {str(Path(place)) for place in wishes.given}
+        self._options = options
+        self._named = {str(Path(place)) for place in options.given}
         self._every_bytes = every_bytes
         self._found: dict[str, Found] = {}
         #: What is known to continue what was read.
@@ -91,7 +91,7 @@ class Looks:
         """
         from wiretool.pipeline.inputs import is_there  # which knows all tables: only who plans wants it
 
-        for place in self._wishes.given:
+        for place in self._options.given:
             if not is_pattern(place) and not is_there(Path(place)):
                 raise UsageError(f"{place} is not there: expected a folder in which captures arrive, or captures")
 
@@ -169,7 +169,7 @@ class Looks:
     def _files(self) -> Iterator[Path]:
         from wiretool.pipeline.inputs import files_in  # which knows all tables: only who plans wants it
 
-        for place in self._wishes.given:
+        for place in self._options.given:
             named = map(Path, glob(place, recursive=True) if is_pattern(place) else [place])
             for each in named:
                 yield from files_in(each, lambda text: None) if os.path.isdir(each) else [each]
@@ -219,7 +219,7 @@ class Looks:
             here = {path, paths.get(found.index.inode, path)} & stats.keys()
             if packets > 0 and not any(_is_found(each, stats[each], found) for each in here):
                 why = f"was deleted or rewritten; {packets:,} unread packets are lost"
-                lost(path, why, is_strict=self._wishes.is_strict)
+                lost(path, why, is_strict=self._options.is_strict)
 
     # -- what can be read ----------------------------------------------------------------------------------------------
 
@@ -258,7 +258,7 @@ class Looks:
         err = CaptureError.from_reason(path, index.damage)
         if index.is_packed:
             self._refuse(path, stamp, err)
-        elif self._wishes.is_strict:
+        elif self._options.is_strict:
             raise err
         else:
             self._tell(path, index.damage, f"is damaged; the part before the damage is used: {index.damage}")

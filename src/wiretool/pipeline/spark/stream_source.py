@@ -20,10 +20,10 @@ from wiretool.capture.index.window import changed
 from wiretool.errors import UsageError
 from wiretool.pipeline.spark.planning import Part, dealt
 from wiretool.pipeline.spark.source import reader_of
+from wiretool.pipeline.spark.source_options import SourceOptions, source_options_of
 from wiretool.pipeline.spark.stream_looks import Found, Looks, lost
 from wiretool.pipeline.spark.stream_offsets import START, Offset, Reached, found_again, is_still, moved, offset_of
 from wiretool.pipeline.spark.tables import table_of
-from wiretool.pipeline.spark.wishes import Wishes, wishes_of
 from wiretool.units import SIZE
 
 try:
@@ -53,11 +53,11 @@ class Stretch(NamedTuple):
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads the columns of a schema from captures as these come."""
 
-    def __init__(self, wishes: Wishes, schema: StructType, options: Mapping[str, str], max_bytes: int) -> None:
-        self._wishes = wishes
+    def __init__(self, chosen: SourceOptions, schema: StructType, options: Mapping[str, str], max_bytes: int) -> None:
+        self._options = chosen
         self._max_bytes = max_bytes
         self._rows = reader_of(options, schema)
-        self._looks = Looks(wishes, max(1, min(wishes.split_bytes, JOINT_BYTES, max_bytes // CUTS)))
+        self._looks = Looks(chosen, max(1, min(chosen.split_bytes, JOINT_BYTES, max_bytes // CUTS)))
 
     def initialOffset(self) -> dict[str, Any]:
         """Nothing was read; UsageError where what was named is not there."""
@@ -85,7 +85,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         captures = [
             (Path(reached.path), self._between(before.get(number, START), reached)) for number, reached in files
         ]
-        shares = dealt(captures, self._wishes.split_bytes)
+        shares = dealt(captures, self._options.split_bytes)
         return [InputPartition([_stretch(part, *files[part.place]) for part in share]) for share in shares]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -114,27 +114,27 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._lose(reached.path)
             return None
         with file:
-            is_large = not reached.is_packed and reached.joint.at - since.at > self._wishes.split_bytes
+            is_large = not reached.is_packed and reached.joint.at - since.at > self._options.split_bytes
             inner = self._looks.inner(file, since, reached) if is_large else ()
             return reached.index(reached.joint, (since, *inner))
 
     def _lose(self, name: str) -> None:
-        lost(name, GONE, is_strict=self._wishes.is_strict)
+        lost(name, GONE, is_strict=self._options.is_strict)
 
 
 def stream_reader_of(options: Mapping[str, str], schema: StructType) -> StreamReader:
     """A reader of these columns; UsageError where the table has not got one, or an option makes no sense."""
     own = {name: value for name, value in options.items() if name.lower() != MAX_BYTES.lower()}
-    wishes = wishes_of(own)
-    if wishes.table not in STREAMED:
-        table_of(wishes.table)
+    chosen = source_options_of(own)
+    if chosen.table not in STREAMED:
+        table_of(chosen.table)
         raise UsageError(
-            f"the table {wishes.table} requires whole flows, which Spark streams lack; expected {STREAMED[0]} or "
+            f"the table {chosen.table} requires whole flows, which Spark streams lack; expected {STREAMED[0]} or "
             f"{STREAMED[1]}, or make that table with `wiretool pipeline stream`"
         )
     given = {name.lower(): value for name, value in options.items()}
     max_bytes = SIZE.parse(given.get(MAX_BYTES.lower(), str(MAX_BYTES_USUAL)), MAX_BYTES, least=1)
-    return StreamReader(wishes, schema, own, round(max_bytes))
+    return StreamReader(chosen, schema, own, round(max_bytes))
 
 
 def _stretch(part: Part, number: int, reached: Reached) -> Stretch:

@@ -12,7 +12,7 @@ from wiretool.pipeline.flows import rows
 from wiretool.pipeline.packets import PacketColumns
 from wiretool.pipeline.spark.planning import Part, planned
 from wiretool.pipeline.spark.pushdown import Condition, chosen, mask_of, window_of
-from wiretool.pipeline.spark.wishes import Wishes
+from wiretool.pipeline.spark.source_options import SourceOptions
 
 
 class Table(Protocol):
@@ -23,7 +23,7 @@ class Table(Protocol):
         """Its columns."""
         ...
 
-    def shares(self, wishes: Wishes, conditions: Sequence[Condition]) -> list[Any]:
+    def shares(self, options: SourceOptions, conditions: Sequence[Condition]) -> list[Any]:
         """What the tasks are to read, each of them as a value that can be sent to another process.
 
         UsageError and CaptureError for captures that cannot be read.
@@ -51,11 +51,11 @@ class PacketsTable:
 
     schema = packets.SCHEMA
 
-    def shares(self, wishes: Wishes, conditions: Sequence[Condition]) -> list[list[Part]]:
+    def shares(self, options: SourceOptions, conditions: Sequence[Condition]) -> list[list[Part]]:
         """Stretches of captures; what the conditions leave nothing of is left out."""
-        paths, optional = wishes.captures()
+        paths, optional = options.captures()
         window = window_of(conditions)
-        return planned(paths, wishes.split_bytes, is_strict=wishes.is_strict, optional=optional, window=window)
+        return planned(paths, options.split_bytes, is_strict=options.is_strict, optional=optional, window=window)
 
     def read(
         self, share: Sequence[Part], names: Sequence[str], conditions: Sequence[Condition]

@@ -92,7 +92,7 @@ class Player(Caller):
     # -- what happens --------------------------------------------------------------------------------------------------
 
     def start(self, now_ns: int) -> list[Act]:
-        """Begin, by preparing the server if that is wished for."""
+        """Begin, by preparing the server if that is asked for."""
         for name, manner in self._manners.items():
             manner.anchor(self.values)
             if self._prepare is not None and self._prepare.of(name):

@@ -7,7 +7,7 @@ import pytest
 
 from tests.helpers.closed import LONG, shut
 from wiretool.errors import CaptureError, UsageError
-from wiretool.pipeline.spark.wishes import Wishes, wishes_of
+from wiretool.pipeline.spark.source_options import SourceOptions, source_options_of
 
 
 @pytest.fixture
@@ -18,21 +18,21 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def wishes(**options: str) -> Wishes:
-    return wishes_of(options)
+def parsed(**options: str) -> SourceOptions:
+    return source_options_of(options)
 
 
 def found(folder: Path, **options: str) -> tuple[list[str], set[str]]:
     """The captures, and those that nobody named, by their names in the folder."""
-    captures, optional = wishes(**options).captures()
+    captures, optional = parsed(**options).captures()
     assert captures == sorted(captures, key=str)
     return [str(path.relative_to(folder)) for path in captures], {str(path.relative_to(folder)) for path in optional}
 
 
 def test_as_they_are_unless_told_otherwise(folder: Path) -> None:
-    assert wishes(path="x") == Wishes("packets", ("x",), 64 * 1024 * 1024, 0, False)
-    told = wishes(path="x", Table="segments", splitbytes="1000", splits="3", MODE="FailFast")
-    assert told == Wishes("segments", ("x",), 1000, 3, True)
+    assert parsed(path="x") == SourceOptions("packets", ("x",), 64 * 1024 * 1024, 0, False)
+    told = parsed(path="x", Table="segments", splitbytes="1000", splits="3", MODE="FailFast")
+    assert told == SourceOptions("segments", ("x",), 1000, 3, True)
 
 
 def test_a_file_a_folder_a_pattern_and_a_list(folder: Path) -> None:
@@ -84,14 +84,14 @@ def test_each_once(folder: Path) -> None:
 )
 def test_what_makes_no_sense(options: dict[str, str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        wishes_of(options)
+        source_options_of(options)
 
 
 def test_what_is_not_there(folder: Path) -> None:
     with pytest.raises(UsageError, match="none: no such file"):
-        wishes(path=f"{folder}/none").captures()
+        parsed(path=f"{folder}/none").captures()
     with pytest.raises(UsageError, match=r"\*\.pcapng: no file fits this pattern"):
-        wishes(path=f"{folder}/*.pcapng").captures()
+        parsed(path=f"{folder}/*.pcapng").captures()
 
 
 def test_a_list_that_is_too_long_for_a_name(folder: Path) -> None:
@@ -102,12 +102,12 @@ def test_a_list_that_is_too_long_for_a_name(folder: Path) -> None:
 def test_who_opens_it_tells_why_it_is_closed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shut(folder / "deep", monkeypatch)
     for place in (folder / "deep" / "c.pcap", folder / LONG):
-        assert wishes(path=str(place)).captures() == ([place], set())
+        assert parsed(path=str(place)).captures() == ([place], set())
 
 
 def test_a_pattern_where_we_may_not_look(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match=r"no file fits this pattern"):
-        wishes(path=f"{folder}/{LONG}*").captures()
+        parsed(path=f"{folder}/{LONG}*").captures()
     shut(folder / "deep", monkeypatch)
     with pytest.raises(CaptureError, match=r"deep/\*\.pcap: cannot be looked at: permission denied"):
-        wishes(path=f"{folder}/deep/*.pcap").captures()
+        parsed(path=f"{folder}/deep/*.pcap").captures()

@@ -20,7 +20,7 @@ OPTIONS = ("path", "paths", "table", "splitBytes", "splits", "mode")
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class SourceOptions:
     """The options of a reading, understood."""
 
     table: str
@@ -45,7 +45,7 @@ class Wishes:
         return found, {path for path in found if folders and path.resolve() not in alone}
 
 
-def wishes_of(options: Mapping[str, str]) -> Wishes:
+def source_options_of(options: Mapping[str, str]) -> SourceOptions:
     """The options as Spark gives them; UsageError for what is none, or makes no sense. Tables are not looked for."""
     given = {name.lower(): value for name, value in options.items()}
     known = {name.lower(): name for name in OPTIONS}
@@ -57,7 +57,7 @@ def wishes_of(options: Mapping[str, str]) -> Wishes:
         raise UsageError(f"mode {mode}: unknown mode; expected {PERMISSIVE} or {FAILFAST}")
     split_bytes = round(SIZE.parse(given.get("splitbytes", str(JOINT_BYTES)), "splitBytes", least=1))
     splits = _whole("splits", given.get("splits", "0"), "a number of tasks, or 0 for as many as it takes", 0)
-    return Wishes(given.get("table", "packets"), _places(given), split_bytes, splits, mode == FAILFAST)
+    return SourceOptions(given.get("table", "packets"), _places(given), split_bytes, splits, mode == FAILFAST)
 
 
 def _whole(name: str, text: str, wants: str, least: int) -> int:
