@@ -61,7 +61,7 @@ def hogs(count: int) -> Iterator[None]:
 def test_a_starved_generator_is_told_as_that(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     with hogs(6):
-        ended = wiretool("bench", "--appenders", "64", "--duration", "4", "--warmup", "1", "--json", str(path))
+        ended = wiretool("bench", "--appenders", "64", "--duration", "2", "--warmup", "0.5", "--json", str(path))
     assert ended.returncode == 1, ended.stderr
     found = report(path)
     assert not found["valid"]

@@ -92,7 +92,7 @@ def findings_with(protocol: str, name: str, *, runs: int = CLEAN_RUNS, seed: int
     campaign = session.campaign(
         target,
         session.investigation(target, is_reference=True),
-        Limits(runs=len(session.seeds) + runs),
+        Limits(runs=runs, seeds=0),
         mutations=[mutation_named(protocol, name)],
         on_finding=lambda finding: found.append(finding.title),
     )

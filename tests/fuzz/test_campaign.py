@@ -19,7 +19,7 @@ from wiretool.fuzz.targets.socket import ServerDied
 from wiretool.protocols.pravega.server.reading import Reads
 
 #: Sequences with mutations, besides the seeds themselves, in a run on each clean mock.
-MUTATED = 1_000
+MUTATED = 400
 
 
 def test_a_crash_is_found_and_shrunk() -> None:

@@ -19,7 +19,7 @@ from wiretool.fuzz.targets.caller import FuzzCaller
 from wiretool.fuzz.targets.memory import measured
 from wiretool.net.calling.caller import Act, Dial
 
-RUNS = 240
+RUNS = 120
 
 
 def judged(protocol: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:

@@ -331,7 +331,7 @@ def test_a_connection_with_too_many_requests_is_read_in_turn(monkeypatch: pytest
     assert check_together([plain(20), [*asked, *(answer(at) for at in range(41))], plain(19)]) == [0, 1, 0]
 
 
-@settings(deadline=None)
+@settings(max_examples=15)
 @given(saids=st.lists(conversations(), min_size=1, max_size=4), began=st.booleans())
 def test_any_conversations_together(saids: Sequence[Said], began: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
