@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.examples import ABSENT
 from tests.helpers.servers import wiretool
 from wiretool.errors import UsageError
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.units import COUNT, DURATION, RATE, SHARE, SIZE, SPEED, Kind
 
 
@@ -116,8 +116,6 @@ def test_rates_and_speeds_are_refused_alike(words: list[str], why: str) -> None:
     [("pravga", " (did you mean pravega?)"), ("spb", " (did you mean sbp?)"), ("kafka", ""), ("quite other", "")],
 )
 def test_only_a_close_name_is_suggested(name: str, suggestion: str) -> None:
-    servers = ("pravega", "pravega-draft", "sbp", "sbp-0.1", "offramp")
-    known = ", ".join(each for each in servers if each not in ABSENT)
     ended = wiretool("serve", name)
     assert ended.returncode == 2
-    assert ended.stderr == f"wiretool: no server for {name!r}{suggestion}: there is one for {known}\n"
+    assert ended.stderr == f"wiretool: no protocol is called {name!r}{suggestion}; there are {', '.join(PROTOCOLS)}\n"

@@ -46,7 +46,7 @@ def test_empty_lines_and_what_is_no_frame_are_passed_over() -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("{}", "line 1: has no protocol"),
+        ("{}", "line 1: has no protocol; expected the key protocol, or --protocol NAME"),
         ('{"protocol": "pravega"}', "line 1: has no message"),
         ('{"protocol": "pravga", "message": "Hello"}', r"no protocol is called 'pravga' \(did you mean pravega"),
         ('{"protocol": "pravega", "message": "Helo"}', r"Helo.*did you mean"),

@@ -245,7 +245,7 @@ def test_the_servers_own_words_are_counted(tmp_path: Path) -> None:
     [
         (["--fault", "garbage"], "--fault 'garbage'"),
         (["--threshold", "apend.p99 < 5ms"], "pravega has no operation 'apend'.*append, fetch, tail"),
-        (["--protocol", "http"], "--protocol 'http' is not supported"),
+        (["--protocol", "http"], "no protocol is called 'http'; there are "),
         (["--event-size", "5"], "--event-size '5'"),
         (["--duration", "2d"], "--duration 172800: a run of 172,802 s; 3,600 s is the most"),
         (["--duration", "2w"], "--duration '2w': not a duration"),

@@ -118,7 +118,7 @@ def test_a_capture_without_permission_is_told_alike(command: list[str], tmp_path
         ([str(Path(__file__))], 3, "neither pcap nor pcapng"),
         ([str(CAPTURES / "pravega" / "mgmt.pcap")], 3, "no appends of a supported protocol (pravega, "),
         ([str(WRITE), "--protocol", "sbp"], 3, "no append of sbp is in it, only 1,000 appends of pravega"),
-        ([str(WRITE), "--protocol", "sdp"], 2, "--protocol 'sdp' is not supported"),
+        ([str(WRITE), "--protocol", "sdp"], 2, "no protocol is called 'sdp' (did you mean sbp?)"),
         ([str(WRITE), "--appenders", "2", "--segments", "3"], 2, "--segments 3: only 2 appenders write"),
         ([str(WRITE), "--json", str(WRITE)], 2, "is an input; expected another output"),
         (

@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,12 @@ def test_an_error_leaves_no_part_of_the_output(form: str, tmp_path: Path) -> Non
     assert [each.read_bytes() for each in tmp_path.iterdir()] == [b"of the last run"]
     assert run(*words, given=HELLO.encode()).returncode == 0
     assert path.read_bytes() != b"of the last run"
+
+
+def test_a_file_is_kept_where_nothing_is_encoded(tmp_path: Path) -> None:
+    path = tmp_path / "kept.hex"
+    path.write_text("precious\n")
+    ended = run("encode", os.devnull, "-o", path)
+    assert ended.returncode == 1
+    assert b"nothing was encoded: no messages; expected one JSON object a line" in ended.stderr
+    assert path.read_text() == "precious\n"

@@ -139,7 +139,7 @@ def test_a_port_in_use(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["http"], "no server for 'http': there is one for pravega, "),
+        (["http"], "no protocol is called 'http'; there are pravega, "),
         (["pravega", "--fault", "mesage == 'Hello': drop"], "message"),
         (["pravega", "--fault", "message == 'Helo': drop"], "Hello"),
         (["pravega", "--fault", "message == 'Hello': set low_verson=1"], "low_version"),

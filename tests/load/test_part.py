@@ -8,7 +8,7 @@ import pytest
 
 from wiretool.errors import UsageError
 from wiretool.load.measure.verdict import expected_operations
-from wiretool.load.part import Consumption, LoadPart, load_part, loadable, names_where, user_places
+from wiretool.load.part import Consumption, LoadPart, load_part, loadable, user_places, who_has
 from wiretool.load.planning.plan import Plan
 from wiretool.load.planning.validate import Load, plan_from
 from wiretool.protocols.base import registry
@@ -70,7 +70,7 @@ assert "locust" in sys.modules
             "pravega-controller",
             "--protocol pravega-controller: the protocol has no load part; expected pravega, ",
         ),
-        ("sbpp", r"--protocol 'sbpp' is not supported \(did you mean sbp\?\); expected pravega, "),
+        ("sbpp", r"no protocol is called 'sbpp' \(did you mean sbp\?\); there are pravega, "),
     ],
 )
 def test_a_protocol_without_a_part_is_refused_in_a_line(name: str, why: str) -> None:
@@ -100,7 +100,8 @@ def plugins(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_a_plugin_is_loaded_as_ours_are(plugins: ModuleType) -> None:
     assert loadable()[-2:] == ["outside", "lame"]
     assert imported(user_places()["OutsideReader"]) is plugins.OutsideReader
-    assert names_where(lambda part: part.is_read_only) == "offramp or outside"
+    assert who_has("roads", lambda part: part.is_read_only) == "only offramp or outside has roads"
+    assert who_has("wings", lambda _: False) == "no protocol has wings"
     plan = plan_from(Load(protocol="outside", fetchers=2), is_verified=False, run="run")
     assert (plan.appenders, plan.fetchers, plan.batch) == (0, 2, 7)
     assert expected_operations(plan, is_drained=False) == [("fetch", "tail")]

@@ -25,6 +25,7 @@ from wiretool.protocols.pravega_draft.messages import NoSuchSegment
 READ = json.dumps({"message": "ReadSegment", "fields": {"segment": "a", "offset": 0, "suggested_length": 10}})
 DRAFT = PROTOCOLS["pravega-draft"]
 REPLY = DRAFT.encode(NoSuchSegment(segment="a"), "server")
+REPLIED = json.dumps({"message": "NoSuchSegment", "fields": {"segment": "a"}})
 
 
 @pytest.fixture
@@ -77,6 +78,7 @@ def test_bytes_of_another_protocol_end_the_connection() -> None:
         ('{"fields": {}}', "--message: field message is missing; expected {"),
         ('{"message": "Nope"}', "--message: pravega-draft has no message 'Nope'; expected {\"message\": ..."),
         ('{"message": "ReadSegment", "fields": {"segment": 1}}', "--message: "),
+        (REPLIED, "--message: NoSuchSegment is sent by servers, not by clients; expected {"),
     ],
 )
 def test_what_is_not_a_request(text: str, why: str) -> None:

@@ -168,7 +168,8 @@ class _Script:
 
     def send(self, said: Mapping[str, Any]) -> Iterator[Sent]:
         """Yield the frames that are settled by this line."""
-        protocol = protocol_named(_text(said, "protocol") or self._protocol or _missing("protocol"))
+        named = _text(said, "protocol") or self._protocol
+        protocol = protocol_named(named or _missing("protocol; expected the key protocol, or --protocol NAME"))
         name = _text(said, "message") or _missing("message")
         fields = said.get("fields", {})
         if not isinstance(fields, dict):

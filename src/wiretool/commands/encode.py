@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from wiretool.commands.first_lines import FirstLines
-from wiretool.commands.options import OutputFile, SideName, lines_of
+from wiretool.commands.options import OutputFile, SideName, check_protocol, lines_of
 from wiretool.errors import Unmet
 
 #: Lines about records without bytes that are printed; the others are counted.
@@ -49,6 +49,7 @@ def encode(
     from wiretool.sinks.frames import write_frames
     from wiretool.sinks.output import open_whole_output
 
+    check_protocol(protocol or "auto")
     name = "stdin" if script == "-" else script
     skipped, kinds = FirstLines(SKIPPED_MAX, "records"), set[str]()
 
@@ -64,9 +65,8 @@ def encode(
         skipped=skip,
     )
     with skipped, open_whole_output(output, inputs=[] if script == "-" else [Path(script)]) as out:
-        count = write_frames(frames, out, "" if format_ is None else format_.value)
-    if not count:
-        raise Unmet(f"{name}: nothing was encoded: {no_messages(kinds)}")
+        if not write_frames(frames, out, "" if format_ is None else format_.value):
+            raise Unmet(f"{name}: nothing was encoded: {no_messages(kinds)}")
 
 
 def no_messages(kinds: Set[str]) -> str:

@@ -209,6 +209,12 @@ def protocols_like(name: str) -> "list[Protocol]":
     return list(PROTOCOLS.values()) if name == "auto" else [protocol_named(name)]
 
 
+def check_protocol(name: str) -> None:
+    """UsageError where no protocol is called so, before anything is opened; `auto` is all of them."""
+    if name != "auto":
+        protocols_like(name)
+
+
 def sources_from(captures: Sequence[Path] | None, *, tells_empty: bool = True) -> list[Path | BinaryIO]:
     """The captures to read, at least one; `-` once at most. UsageError for a path that is not there or no file.
 

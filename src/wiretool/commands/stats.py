@@ -17,6 +17,7 @@ from wiretool.commands.options import (
     PortNames,
     ProtocolName,
     Workers,
+    check_protocol,
     format_from,
     ports_from,
     report_unread,
@@ -57,6 +58,7 @@ def stats(
     from wiretool.ledger import Ledger
     from wiretool.sinks.output import open_output
 
+    check_protocol(protocol)
     form = format_ or format_from(output, StatsFormat)
     sources, ledger = sources_from(captures), Ledger()
     how = {"protocol": protocol, "ports": ports_from(port), "notes": tell, "ledger": ledger}

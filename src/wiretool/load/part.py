@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from wiretool.codec.jsonform import nearest
 from wiretool.errors import UsageError
 from wiretool.load.events import Head
 from wiretool.load.link import Link
 from wiretool.load.planning.plan import Place, Plan
 from wiretool.protocols.base.encoder import ConnectionEncoder
-from wiretool.protocols.base.registry import PROTOCOLS, parts_of, protocol_named, protocols_with, why_broken
+from wiretool.protocols.base.registry import PROTOCOLS, parts_of, protocol_named, protocols_with
 
 
 class SegmentReader(Protocol):
@@ -173,21 +172,14 @@ def load_part(name: str) -> LoadPart:
         return part
     if name in PROTOCOLS and PROTOCOLS[name].encoder is ConnectionEncoder:
         return EXCHANGES
-    raise UsageError(_refusal(name))
+    protocol_named(name)
+    raise UsageError(f"--protocol {name}: the protocol has no load part; expected {', '.join(loadable())}")
 
 
-def _refusal(name: str) -> str:
-    known = loadable()
-    if broken := why_broken(name):
-        return broken
-    if name in PROTOCOLS:
-        return f"--protocol {name}: the protocol has no load part; expected {', '.join(known)}"
-    return f"--protocol {name!r} is not supported{nearest(name, known)}; expected {', '.join(known)}"
-
-
-def names_where(is_so: Callable[[LoadPart], bool]) -> str:
-    """Return the names of the protocols whose load part is so, for an error message."""
-    return " or ".join(name for name, part in parts_of("load", LoadPart) if is_so(part)) or "another protocol"
+def who_has(what: str, is_so: Callable[[LoadPart], bool]) -> str:
+    """Return which protocols have something, those whose load part is so, for an error message."""
+    names = [name for name, part in parts_of("load", LoadPart) if is_so(part)]
+    return f"only {' or '.join(names)} has {what}" if names else f"no protocol has {what}"
 
 
 def user_places() -> Mapping[str, str]:

@@ -29,6 +29,8 @@ def request_from(protocol: str, text: str) -> Message:
         given = msgspec.json.decode(text, type=_Given)
         message = PROTOCOLS[protocol].from_json(given.message, "client", given.fields)
         PROTOCOLS[protocol].encode(message, "client")
+        if message.declaration.sender == "server":
+            raise EncodeError(f"{given.message} is sent by servers, not by clients")
     except msgspec.MsgspecError as err:
         raise UsageError(f"{OPTION}: {json_problem(err)}; {_EXPECTED}") from err
     except (EncodeError, UsageError) as err:

@@ -5,9 +5,8 @@ from dataclasses import fields
 from functools import partial
 from typing import Any, NamedTuple
 
-from wiretool.codec.jsonform import nearest
 from wiretool.errors import UsageError
-from wiretool.protocols.base.registry import PROTOCOLS, parts_of, protocols_with, why_broken
+from wiretool.protocols.base.registry import PROTOCOLS, parts_of, protocol_named, protocols_with
 from wiretool.server.mock import Mock
 from wiretool.server.options import COMMON, MockOptions, spelling
 
@@ -29,16 +28,13 @@ def server_part(protocol: str) -> ServerPart | None:
 
 
 def required_part(protocol: str) -> ServerPart:
-    """Return the server part of a protocol. UsageError for one without."""
-    part = server_part(protocol)
-    if part is not None:
-        return part
-    known = protocols_with("server")
-    if protocol in PROTOCOLS:
-        why = f"{protocol}: it has no mock server; expected one of {', '.join(known)}"
-        raise UsageError(f"{why}; replay, bench and fuzz work with --target")
-    unknown = f"no server for {protocol!r}{nearest(protocol, known)}: there is one for {', '.join(known)}"
-    raise UsageError(why_broken(protocol) or unknown)
+    """Return the server part of a protocol. UsageError for one without, and where no protocol is called so."""
+    part = server_part(protocol_named(protocol).name)
+    if part is None:
+        known = ", ".join(protocols_with("server"))
+        why = f"{protocol}: it has no mock server; expected one of {known}"
+        raise UsageError(f"{why}; replay and fuzz work with --target")
+    return part
 
 
 def mock_for(protocol: str, options: MockOptions) -> Mock:
@@ -56,4 +52,5 @@ def check_options(protocol: str, part: ServerPart, options: MockOptions) -> None
         is_known = field.name in COMMON or field.name in part.options
         if not is_known and getattr(options, field.name) != getattr(plain, field.name):
             homes = [name for name, other in parts_of("server", ServerPart) if field.name in other.options]
-            raise UsageError(f"{spelling(field.name)}: not allowed with {protocol}; only with {' and '.join(homes)}")
+            where = f"; only with {', '.join(homes)}" if homes else ", nor with another protocol"
+            raise UsageError(f"{spelling(field.name)}: not allowed with {protocol}{where}")

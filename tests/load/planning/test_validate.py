@@ -28,7 +28,7 @@ def test_a_plan_goes_to_other_processes_and_back() -> None:
 @pytest.mark.parametrize(
     ("option", "why"),
     [
-        ({"protocol": "pravegaa"}, "--protocol 'pravegaa' is not supported.*pravega"),
+        ({"protocol": "pravegaa"}, "no protocol is called 'pravegaa' .did you mean pravega"),
         ({"event_size": "19"}, "--event-size '19': an event of 19 bytes is too small"),
         ({"event_size": "1MiB", "batch": 17}, "--batch 17 of events of up to 1,048,576 bytes comes to more than"),
         ({"segments": 65}, "--segments 65: only 64 appenders write"),

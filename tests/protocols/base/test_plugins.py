@@ -190,7 +190,7 @@ def test_ports_may_be_those_of_another_protocol(tmp_path: Path) -> None:
     installed(tmp_path, "X = replace(GOOD, ports=DRAFT.ports)", good="plugin:X")
     shown = wiretool(tmp_path, "decode", CAPTURE, "--format", "ndjson")
     assert {json.loads(line)["protocol"] for line in shown.stdout.splitlines()} == {"pravega-draft"}
-    assert "pravega-draft and good both fit; read as pravega-draft, the newer" in shown.stderr
+    assert "pravega-draft and good both fit; read as pravega-draft; --protocol NAME decides" in shown.stderr
 
 
 #: How errors call an object that is not of the kind that a part has to make.

@@ -79,7 +79,7 @@ def test_where_both_fit_the_newer_is_taken_and_it_is_said() -> None:
     found = verdict([sbp_frame("sbp", "client", "HEARTBEAT", 1, "HeartbeatRequest", beat, b"")], 10911)
     assert name_of(found) == "sbp"
     assert found is not None
-    assert found.note == "sbp and sbp-0.1 both fit; read as sbp, the newer"
+    assert found.note == "sbp and sbp-0.1 both fit; read as sbp; --protocol NAME decides"
 
 
 def test_the_draft_is_told_by_what_only_it_can_say() -> None:

@@ -28,6 +28,7 @@ from wiretool.commands.interrupts import ended_by_ctrl_c, load, stoppable, told_
 from wiretool.commands.options import (
     SideName,
     check_any_captured,
+    check_protocol,
     is_stdout,
     lines_of,
     protocols_like,
@@ -109,6 +110,7 @@ def decode_all(given: Given, how: How, what: What, *, output: Path | None, ledge
     """
     from wiretool.sinks.tally import Tally
 
+    check_protocol(how.protocol)
     check_input(given, how.protocol)
     check_files(output, ledger)
     check_tables(what, output, ledger)

@@ -96,6 +96,8 @@ def mutants_of(part: Conformance) -> Mapping[str, Mutant]:
 def mutant_named(part: Conformance, name: str) -> Mutant:
     """Return a mutant by name. UsageError where there is none, with the nearest name."""
     known = mutants_of(part)
+    if not known:
+        raise UsageError(f"--mutant {name}: {part.protocol} has no mutants")
     if name not in known:
         raise UsageError(
             f"--mutant {name}: {part.protocol} has no such mutant{nearest(name, known)}; "

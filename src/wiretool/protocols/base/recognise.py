@@ -211,7 +211,8 @@ def _also(found: Sequence[Evidence], best: Evidence) -> str:
     same = [other.protocol.name for other in found if other is not best and other.points and not other.against]
     if best.against or not same:
         return ""
-    return f"{best.protocol.name} and {' and '.join(same)} both fit; read as {best.protocol.name}, the newer"
+    names = " and ".join([best.protocol.name, *same])
+    return f"{names} both fit; read as {best.protocol.name}; --protocol NAME decides"
 
 
 def _weigh_each(
