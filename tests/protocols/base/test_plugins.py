@@ -163,6 +163,26 @@ def test_a_broken_plugin_ends_in_a_line_and_the_others_work(tmp_path: Path) -> N
     check_refused(wiretool(tmp_path, "decode", "--protocol", "good", CAPTURE), f"{line} wiretool-plugin")
 
 
+@pytest.mark.parametrize("engine", ["rows", "columns"])
+@pytest.mark.parametrize("ports", ["()", "DRAFT.ports"], ids=["on any port", "on the port of another protocol"])
+def test_a_plugin_that_fails_on_bytes_leaves_them_to_the_others(tmp_path: Path, ports: str, engine: str) -> None:
+    """It is asked about connections of the other protocols before any of these is recognised."""
+    installed(tmp_path, f"X = made(wire='plugin:FAULTY', rank=1, ports={ports})", good="plugin:X")
+    capture = CAPTURE
+    if ports == "()":
+        capture = tmp_path / "elsewhere.pcap"
+        capture.write_bytes(CAPTURE.read_bytes().replace((12345).to_bytes(2), (4567).to_bytes(2)))
+    shown = wiretool(tmp_path, "decode", capture, "--engine", engine, "--format", "ndjson")
+    assert shown.stderr == (
+        "wiretool: warning: protocol 'good': its part 'wire' (plugin:FAULTY) fails on bytes of a connection: "
+        "ZeroDivisionError: oops\n"
+    )
+    assert shown.returncode == 0
+    found = [json.loads(line) for line in shown.stdout.splitlines()]
+    assert {(each["kind"], each["protocol"]) for each in found} == {("frame", "pravega-draft")}
+    assert len(found) == 24
+
+
 @pytest.mark.parametrize("code", ["print('words')", "sys.stderr.write('words\\n')"])
 def test_a_plugin_that_prints_leaves_the_data_as_it_is(tmp_path: Path, code: str) -> None:
     installed(tmp_path, f"{code}\nX = GOOD", good="plugin:X")

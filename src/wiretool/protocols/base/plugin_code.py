@@ -24,10 +24,10 @@ def plugin_code(
         except passes:
             raise
         except BaseException as err:
-            raise UsageError(f"{failure}: {_reason(err)}; update or uninstall {package}") from err
+            raise UsageError(f"{failure}: {described(err)}; update or uninstall {package}") from err
 
 
-def _reason(err: BaseException) -> str:
+def described(err: BaseException) -> str:
     """Return an exception in one line."""
     text = str(err) if isinstance(err, WiretoolError) else f"{type(err).__name__}: {err}".removesuffix(": ")
     return " ".join(text.split())

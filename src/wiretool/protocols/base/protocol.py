@@ -15,7 +15,7 @@ from wiretool.processes import held_interrupts
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.encoder import ConnectionEncoder
 from wiretool.protocols.base.exchanges import Exchanges
-from wiretool.protocols.base.plugin_code import plugin_code
+from wiretool.protocols.base.plugin_code import described, plugin_code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +165,12 @@ class Protocol:
         """Return what the factory that a part names makes of these arguments, None where there is none."""
         make = self.part(name, object)
         return None if make is None else self.run_part(name, lambda: make(*args, **options), kind)
+
+    def fail(self, err: Exception) -> None:
+        """Note that a plugin's framing fails on bytes, so that it is skipped; raise an error of ours again."""
+        if self._is_built_in("wire"):
+            raise err
+        vars(self)["failure"] = f"{self._named('wire')} fails on bytes of a connection: {described(err)}"
 
     def _is_built_in(self, name: str) -> bool:
         """Return whether a part is of this package: its failure is a bug."""

@@ -236,7 +236,11 @@ def _is_refused(protocol: Protocol, chunks: Sequence[Chunk], *, from_start: bool
     if any(chunk.missing for chunk in joined) or len({chunk.side for chunk in joined}) < len(joined):
         return False
     conversation = protocol.open(from_start)
-    return all(_is_no_frame(conversation, chunk) for chunk in joined)
+    try:
+        return all(_is_no_frame(conversation, chunk) for chunk in joined)
+    except Exception as err:  # noqa: BLE001  (a plugin may raise anything; ours is raised again)
+        protocol.fail(err)
+        return True
 
 
 def are_refused(conversations: Sequence[Conversation], side: Side, data: bytes) -> bool:
@@ -253,9 +257,18 @@ def _is_no_frame(conversation: Conversation, chunk: Chunk) -> bool:
 
 
 def weigh(protocol: Protocol, chunks: Sequence[Chunk], *, from_start: bool) -> Evidence:
-    """The evidence of the first frames for one protocol."""
-    conversation = protocol.open(from_start)
-    evidence = Evidence(protocol, conversation)
+    """The evidence of the first frames for one protocol; a plugin that fails on them is not what they are."""
+    evidence = Evidence(protocol, protocol.open(from_start))
+    try:
+        _weigh_chunks(evidence, chunks, from_start=from_start)
+    except Exception as err:  # noqa: BLE001  (a plugin may raise anything; ours is raised again)
+        protocol.fail(err)
+        return Evidence(protocol, evidence.conversation, against=1)
+    return evidence
+
+
+def _weigh_chunks(evidence: Evidence, chunks: Sequence[Chunk], *, from_start: bool) -> None:
+    conversation = evidence.conversation
     splitters: dict[Side, Splitter] = {
         "client": Splitter(conversation, "client", from_start=from_start),
         "server": Splitter(conversation, "server", from_start=from_start),
@@ -266,12 +279,11 @@ def weigh(protocol: Protocol, chunks: Sequence[Chunk], *, from_start: bool) -> E
         for piece in pieces + splitter.feed(chunk.data):
             _weigh_piece(evidence, conversation, chunk.side, piece)
             if evidence.frames >= limits.RECOGNISE_FRAMES_MAX:
-                return evidence
+                return
     for side, splitter in splitters.items():
         if splitter.is_searching and splitter.held:
             for piece in splitter.end():
                 _weigh_piece(evidence, conversation, side, piece)
-    return evidence
 
 
 def _joined(chunks: Sequence[Chunk]) -> Iterator[Chunk]:

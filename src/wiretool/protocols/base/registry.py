@@ -82,7 +82,9 @@ def broken_plugins() -> tuple[str, ...]:
     """Return why each plugin is broken, of those that were looked for."""
     if not registered.cache_info().currsize:
         return ()
-    return tuple(dict.fromkeys((*(each.why for each in registered().broken), *_SKIPPED)))
+    known = registered()
+    failed = filter(None, (vars(each).get("failure") for each in known.protocols.values()))
+    return tuple(dict.fromkeys((*(each.why for each in known.broken), *_SKIPPED, *failed)))
 
 
 def plugin_with(module: str) -> str:
