@@ -106,7 +106,7 @@ def conform(
     allow_lenient: Annotated[
         bool, typer.Option("--allow-lenient", help="lenient verdicts do not fail the run")
     ] = False,
-    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="text or json, on stdout")] = "text",
+    format_: Annotated[str, typer.Option("--format", metavar="<text|json>", help="output format")] = "text",
     junit: JunitFile = None,
     json: JsonFile = None,
     sarif: SarifFile = None,
