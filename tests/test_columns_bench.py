@@ -36,7 +36,7 @@ RECIPES = (
     Recipe("short", 60, 60),
     Recipe("sbp", 5, 40),
     pytest.param(Recipe("offramp", 3, 60), marks=needs_protocol("offramp")),
-    Recipe("deflate", 3, 60),
+    pytest.param(Recipe("deflate", 3, 60), marks=needs_protocol("offramp")),
     Recipe("mixed-sbp", 3, 300),
     Recipe("mixed-pravega", 3, 600),
     pytest.param(Recipe("mixed-offramp", 3, 150), marks=needs_protocol("offramp")),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from tests.helpers.quick import NOTES, name_of
 
 ROOT = Path(__file__).parents[1]
@@ -46,6 +47,8 @@ def test_every_package_has_quick_tests(request: pytest.FixtureRequest) -> None:
         assert count >= TESTS_MIN, f"{package}: {count} quick tests; expected {TESTS_MIN}"
 
 
+@needs_protocol("offramp")
+@needs_protocol("sbp-0.1")
 def test_slow_tests_exist() -> None:
     for name in NOTES.read_text().splitlines():
         file, _, test = name.partition("::")

@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers import forked
+from tests.helpers.examples import needs_protocol
 from tests.helpers.records import Paper
 from wiretool.commands.decode import decode
 from wiretool.commands.options import DecodeFormat, Format, SideName
@@ -180,6 +181,8 @@ def test_hex_that_is_none_is_named(tmp_path: Path) -> None:
     assert b"line 2: byte 0: not hex: 'x' at character 1 is not a hex digit" in ended.stderr
 
 
+@needs_protocol("offramp")
+@needs_protocol("sbp-0.1")
 @given(st.binary(max_size=60), st.sampled_from(["pravega", "pravega-draft", "sbp", "sbp-0.1", "offramp"]))
 def test_any_bytes_are_shown_in_every_form(data: bytes, protocol: str) -> None:
     for form in Format:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.examples import ABSENT
+from tests.helpers.examples import ABSENT, needs_protocol
 from tests.helpers.forked import run
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -53,6 +53,7 @@ def test_sessions_look_as_reviewed(session: str, variant: str, pytestconfig: pyt
     compare(f"{session}.{variant}", shown, pytestconfig)
 
 
+@needs_protocol("sbp-0.1")
 @pytest.mark.parametrize(("page", "protocol"), PAGES.items(), ids=PAGES)
 def test_pages_look_as_reviewed(page: str, protocol: str, pytestconfig: pytest.Config) -> None:
     compare(f"explain.{page}", output_of("explain", page), pytestconfig)

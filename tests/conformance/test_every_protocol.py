@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from tests.helpers.kills import PROTOCOLS, fails_alone, known_kills
 from wiretool.conformance.active.mock_run import run_on_mock
 from wiretool.conformance.case import Case, Conformance, Connect, Send, SendBytes
@@ -88,6 +89,8 @@ def test_there_are_enough(part: Conformance) -> None:
     assert len(mutants_of(part)) >= mutants
 
 
+@needs_protocol("offramp")
+@needs_protocol("sbp-0.1")
 def test_there_are_enough_in_all() -> None:
     parts = [conformance_of(name) for name in PROTOCOLS]
     assert sum(len(part.cases) for part in parts) >= CASES_MIN

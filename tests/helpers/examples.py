@@ -20,8 +20,8 @@ from wiretool.protocols.base.registry import PROTOCOLS
 EXAMPLES = frozenset(("pravega", "pravega-controller", "pravega-draft", "sbp", "sbp-0.1", "offramp"))
 #: Those that are not registered, which is so in a copy of the project without them.
 ABSENT = EXAMPLES - set(PROTOCOLS)
-#: Words of a text or path that may be names.
-_WORDS = re.compile(r"[\w-]+(?:\.\d+)?")
+#: Their names in a text or path, the longest first: no word begins before one or goes on after it.
+_NAMES = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, sorted(EXAMPLES, key=len, reverse=True)))})(?![^\W_])")
 FOLDER = Path(__file__).parents[1] / "protocols"
 
 
@@ -54,8 +54,10 @@ def needs_protocol(*names: str) -> pytest.MarkDecorator:
 def protocols_in(value: object) -> frozenset[str]:
     """Return the example protocols that a parameter of a test names: as a word of a text or path, or as its own."""
     if isinstance(value, (str, PurePath)):
-        return frozenset(EXAMPLES.intersection(_WORDS.findall(str(value))))
+        return frozenset(_NAMES.findall(str(value)))
     if isinstance(value, (tuple, list, frozenset)):
         return frozenset().union(*map(protocols_in, value))
+    if isinstance(value, Mapping):
+        return protocols_in((*value, *value.values()))
     named = getattr(value, "protocol", None)
     return protocols_in(named) if isinstance(named, str) else frozenset()

@@ -6,6 +6,7 @@ from types import ModuleType
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from wiretool.errors import UsageError
 from wiretool.load.measure.verdict import expected_operations
 from wiretool.load.part import Consumption, LoadPart, load_part, loadable, user_places, who_has
@@ -29,6 +30,8 @@ USERS = (
 CONSUMED = Consumption(message="M", request="R", number="n", cancel="C")
 
 
+@needs_protocol("offramp")
+@needs_protocol("sbp-0.1")
 def test_the_protocols_with_a_part_in_order() -> None:
     assert loadable() == ["pravega", "pravega-draft", "sbp", "sbp-0.1", "offramp"]
 
@@ -45,6 +48,8 @@ def test_a_part_fits_together(name: str) -> None:
         assert part.read_message in messages
 
 
+@needs_protocol("offramp")
+@needs_protocol("sbp-0.1")
 def test_a_part_imports_no_locust_and_a_user_class_does() -> None:
     script = f"""
 import sys
@@ -97,6 +102,7 @@ def plugins(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return outside
 
 
+@needs_protocol("offramp")
 def test_a_plugin_is_loaded_as_ours_are(plugins: ModuleType) -> None:
     assert loadable()[-2:] == ["outside", "lame"]
     assert imported(user_places()["OutsideReader"]) is plugins.OutsideReader
@@ -107,6 +113,8 @@ def test_a_plugin_is_loaded_as_ours_are(plugins: ModuleType) -> None:
     assert expected_operations(plan, is_drained=False) == [("fetch", "tail")]
 
 
+@needs_protocol("offramp")
+@needs_protocol("sbp-0.1")
 @pytest.mark.usefixtures("plugins")
 def test_a_broken_plugin_keeps_no_other_from_working() -> None:
     assert {*USERS} <= {*user_places()}
@@ -115,6 +123,7 @@ def test_a_broken_plugin_keeps_no_other_from_working() -> None:
             load_part(name)
 
 
+@needs_protocol("offramp")
 def test_which_operation_reads_depends_on_the_part() -> None:
     plan = Plan(protocol="offramp", appenders=0, fetchers=1, duration_s=1.0, run="run")
     assert expected_operations(plan, is_drained=False) == [("consume", "tail")]

@@ -232,6 +232,7 @@ def test_page(report: Report) -> None:
             assert row["slice"] in page.texts
 
 
+@needs_protocol("offramp")
 def test_text_from_the_wire_is_escaped(tmp_path: Path) -> None:
     """A road is what a client says it is."""
     road = "%3Cscript%3Ealert(1)%3C%2Fscript%3E%1B%5B31m"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.dissect.columns.made import files_of, packets_made
+from tests.helpers.examples import needs_protocol
 from tests.pipeline.test_stream import Streamed, check
 from tests.spark.test_engine import TALKS
 from wiretool.errors import CaptureError
@@ -35,6 +36,7 @@ def pieces(count: int) -> Sequence[bytes]:
     return [data[start : start + size] for start in range(0, len(data), size)]
 
 
+@needs_protocol("offramp")
 def test_the_engines_take_turns(engine: "Engine", tmp_path: Path) -> None:
     streamed = Streamed(tmp_path)
     here = streamed.engine
@@ -47,6 +49,7 @@ def test_the_engines_take_turns(engine: "Engine", tmp_path: Path) -> None:
     assert all(made.seconds < 60 for made in streamed.batches)
 
 
+@needs_protocol("offramp")
 def test_what_a_worker_cannot_read_is_told_as_here(engine: "Engine", tmp_path: Path) -> None:
     streamed = Streamed(tmp_path)
     streamed.put("made.pcap", pieces(1)[0])

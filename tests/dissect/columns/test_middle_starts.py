@@ -10,6 +10,7 @@ from tests.dissect.columns.damaged import check_seed
 from tests.dissect.columns.engines import assert_equal, by_columns, by_rows, small_batches, table_packets
 from tests.dissect.columns.made import Spoken, files_of, packets_made
 from tests.dissect.columns.test_owners import owners_changed
+from tests.helpers.examples import needs_protocol
 
 PROTOCOLS = ("pravega", "pravega", "pravega", "pravega", "sbp", "offramp", "foreign", "pravega-draft")
 
@@ -42,6 +43,8 @@ def check_middle(seed: int) -> None:
         assert_equal(by_columns(BytesIO(raw)), rows)
 
 
+@needs_protocol("offramp")
+@needs_protocol("sbp-0.1")
 @pytest.mark.parametrize("seed", range(12))
 def test_captures_that_begin_anywhere_have_the_records_of_rows(seed: int) -> None:
     check_middle(seed)

@@ -114,7 +114,7 @@ def test_connections_set_up_over_several_tables_are_taken_over_once(monkeypatch:
         taken.extend(watches)
         return take_over(steady, watches, columns)
 
-    def weighed_one(*args: Any, **options: Any) -> recognise.Evidence:
+    def weighed_one(*args: Any, **options: Any) -> recognise.Evidence | None:
         weighed.append(args)
         return weigh(*args, **options)
 

@@ -47,6 +47,7 @@ def payload_bytes(records: list[Record]) -> int:
     return sum(len(str(getattr(record.fields, "payload", ""))) for record in records)
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("others", [0, 400])
 def test_packed_messages_come_to_little_in_a_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: int
@@ -67,6 +68,7 @@ def test_packed_messages_come_to_little_in_a_batch(
     assert_equal(by_columns(paths), by_rows(paths))
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("deflate", ["takeover", "resets"])
 def test_packed_messages_of_many_connections_are_read_together(tmp_path: Path, deflate: str) -> None:
     """They might come to more than a batch may have, but do not."""
@@ -79,6 +81,7 @@ def test_packed_messages_of_many_connections_are_read_together(tmp_path: Path, d
     assert_equal(by_columns(path), by_rows(path))
 
 
+@needs_protocol("offramp")
 @pytest.mark.parametrize("table", [60, 16_384])
 def test_messages_packed_without_agreement_come_to_little(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: int

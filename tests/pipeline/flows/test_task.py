@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from tests.pipeline.test_stream import Streamed
 from wiretool.pipeline.flows import task as part
 from wiretool.pipeline.flows.task import Done
@@ -36,6 +37,7 @@ def test_of_many_notes_those_that_were_not_kept_are_counted() -> None:
     assert told(done) == [*(f"note {number}" for number in range(100)), *[part.LEFT_OUT] * 1234]
 
 
+@needs_protocol("sbp-0.1")
 def test_who_makes_tables_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def notes(name: str) -> list[str]:
         lines: list[str] = []
@@ -49,6 +51,7 @@ def test_who_makes_tables_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert notes("few") == [*every[:4], *[part.LEFT_OUT] * 6]
 
 
+@needs_protocol("sbp-0.1")
 def test_who_watches_a_stream_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(part, "NOTES_MAX", 4)
     streamed = Streamed(tmp_path)

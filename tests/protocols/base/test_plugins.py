@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -13,7 +13,9 @@ from types import ModuleType
 
 import pytest
 
+from tests.helpers.captures import pcap_bytes, tcp_packets
 from tests.helpers.examples import needs_protocol
+from tests.helpers.frames import talk
 from wiretool.consistency.registry import consistency_of
 from wiretool.errors import EncodeError, UsageError
 from wiretool.faults.adapter import fault_adapter_of
@@ -66,13 +68,20 @@ class Faulty(type(DRAFT.open(True))):
     extent = fails
 
 
+class Leaving(type(DRAFT.open(True))):
+    extent = exits
+
+
 OLDER = replace(imported(DRAFT.wire), open=lambda from_start: Older())
 FAULTY = replace(OLDER, open=lambda from_start: Faulty(from_start))
+LEAVING = replace(OLDER, open=lambda from_start: Leaving(from_start))
 UNKNOWN = replace(OLDER, open=lambda from_start: None)
 UNREADABLE, REFUSING = replace(OLDER, open=unreadable), replace(OLDER, open=refuses)
 FAILING = ServerPart(fails)
 WRONG = ServerPart(lambda options: 3)
 """
+#: The port of pravega-draft.
+DRAFT = 12345
 SENT = json.dumps({"message": "KeepAlive", "fields": {"data": ""}})
 CAPTURE = Path(__file__).parents[3] / "captures" / "pravega-draft" / "blocks.pcap"
 
@@ -163,24 +172,38 @@ def test_a_broken_plugin_ends_in_a_line_and_the_others_work(tmp_path: Path) -> N
     check_refused(wiretool(tmp_path, "decode", "--protocol", "good", CAPTURE), f"{line} wiretool-plugin")
 
 
-@pytest.mark.parametrize("engine", ["rows", "columns"])
-@pytest.mark.parametrize("ports", ["()", "DRAFT.ports"], ids=["on any port", "on the port of another protocol"])
-def test_a_plugin_that_fails_on_bytes_leaves_them_to_the_others(tmp_path: Path, ports: str, engine: str) -> None:
-    """It is asked about connections of the other protocols before any of these is recognised."""
-    installed(tmp_path, f"X = made(wire='plugin:FAULTY', rank=1, ports={ports})", good="plugin:X")
-    capture = CAPTURE
-    if ports == "()":
-        capture = tmp_path / "elsewhere.pcap"
-        capture.write_bytes(CAPTURE.read_bytes().replace((12345).to_bytes(2), (4567).to_bytes(2)))
-    shown = wiretool(tmp_path, "decode", capture, "--engine", engine, "--format", "ndjson")
-    assert shown.stderr == (
-        "wiretool: warning: protocol 'good': its part 'wire' (plugin:FAULTY) fails on bytes of a connection: "
-        "ZeroDivisionError: oops\n"
-    )
+def two_connections(ports: Sequence[int], *, begin: bool) -> bytes:
+    """Return a capture of the same conversation in pravega-draft, on two ports, one after the other."""
+    packets = []
+    for number, port in enumerate(ports):
+        says = [(each.side, each.data) for each in talk("pravega-draft")]
+        packets += tcp_packets(says, client=(f"10.0.0.{number + 3}", 40_000), server=("10.0.0.2", port), begin=begin)
+    return pcap_bytes(packets)
+
+
+@pytest.mark.parametrize("how", [("--engine", "rows"), ("--engine", "columns"), ("--workers", "2")], ids=" ".join)
+@pytest.mark.parametrize(
+    ("ports", "begin"),
+    [((4567, DRAFT), True), ((DRAFT, 4567), True), ((4567, 4568), True), ((DRAFT, DRAFT), False)],
+    ids=["other port first", "other port last", "other ports", "middle"],
+)
+@pytest.mark.parametrize("code", ["FAULTY", "LEAVING"])
+def test_a_plugin_that_fails_on_bytes_leaves_them_to_the_others(
+    tmp_path: Path, code: str, ports: tuple[int, int], begin: bool, how: tuple[str, str]
+) -> None:
+    """It is asked about connections before any other protocol, on its port and elsewhere; its failure is one line."""
+    installed(tmp_path, f"X = made(wire='plugin:{code}', rank=1, ports=DRAFT.ports)", good="plugin:X")
+    capture = tmp_path / "two.pcap"
+    capture.write_bytes(two_connections(ports, begin=begin))
+    shown = wiretool(tmp_path, "decode", capture, *how, "--format", "ndjson")
+    why = {"FAULTY": "ZeroDivisionError: oops", "LEAVING": "SystemExit: 5"}[code]
+    line = f"protocol 'good': its part 'wire' (plugin:{code}) fails on bytes of a connection: {why}"
+    assert f"wiretool: warning: {line}; update or uninstall its package" in shown.stderr.splitlines()
+    assert shown.stderr.count("fails on bytes") == 1
     assert shown.returncode == 0
     found = [json.loads(line) for line in shown.stdout.splitlines()]
-    assert {(each["kind"], each["protocol"]) for each in found} == {("frame", "pravega-draft")}
-    assert len(found) == 24
+    assert {each["protocol"] for each in found if each["kind"] == "frame"} == {"pravega-draft"}
+    assert len({each["connection"] for each in found if each["kind"] == "frame"}) == 2
 
 
 @pytest.mark.parametrize("code", ["print('words')", "sys.stderr.write('words\\n')"])

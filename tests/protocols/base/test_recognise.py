@@ -282,7 +282,7 @@ def test_a_refusal_is_offramps_where_the_request_is() -> None:
 def test_a_protocol_that_no_side_begins_with_is_not_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
     weighed: list[str] = []
 
-    def weigh(protocol: Protocol, chunks: Sequence[Chunk], *, from_start: bool) -> recognising.Evidence:
+    def weigh(protocol: Protocol, chunks: Sequence[Chunk], *, from_start: bool) -> recognising.Evidence | None:
         weighed.append(protocol.name)
         return recognising_weigh(protocol, chunks, from_start=from_start)
 

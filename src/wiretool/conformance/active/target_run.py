@@ -20,7 +20,7 @@ from wiretool.net.calling.caller import Act
 from wiretool.net.calling.run import Called, call
 from wiretool.net.calling.stage import Stage
 from wiretool.net.programs.server_process import DEATH_S
-from wiretool.protocols.base.recognise import Chunk, describe_foreign, weigh
+from wiretool.protocols.base.recognise import Chunk, describe_foreign, weigh_each
 from wiretool.protocols.base.registry import PROTOCOLS
 
 if TYPE_CHECKING:
@@ -318,7 +318,7 @@ def _protocol_of(data: bytes) -> str:
     """Return the protocol that the first bytes of a server fit; empty for none that is known."""
     if data.startswith(b"HTTP/1."):
         return "HTTP/1.1"
-    found = [weigh(protocol, [Chunk("server", data)], from_start=True) for protocol in PROTOCOLS.values()]
+    found = weigh_each(PROTOCOLS.values(), [Chunk("server", data)], from_start=True)
     best = max(found, key=lambda evidence: evidence.score)
     return best.protocol.name if best.points and not best.against else describe_foreign([Chunk("server", data)])
 

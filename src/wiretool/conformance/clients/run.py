@@ -19,7 +19,7 @@ from wiretool.conformance.results import NOT_RUN, CaseResult, Event, RunResult, 
 from wiretool.faults import parse_rule
 from wiretool.net.programs.client_host import ClientEnd, run_client
 from wiretool.processes import exit_words
-from wiretool.protocols.base.recognise import Chunk, weigh
+from wiretool.protocols.base.recognise import Chunk, weigh_each
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.server.options import MockOptions
 from wiretool.server.part import mock_for
@@ -127,7 +127,7 @@ class _SentBytes(Pcapng):
 def _foreign(sent: _SentBytes, protocol: str) -> str:
     """Return how the bytes of a client fit no protocol of ours, in words; empty where some do, or there are none."""
     chunks = [Chunk("client", sent.first)]
-    found = [weigh(each, chunks, from_start=True) for each in PROTOCOLS.values()] if sent.first else []
+    found = weigh_each(PROTOCOLS.values(), chunks, from_start=True) if sent.first else []
     if not found or any(each.points and not each.against for each in found):
         return ""
     return f"{sent.size} bytes that are not {protocol}; the first are {sent.first[:SHOWN_BYTES].hex(' ')}"

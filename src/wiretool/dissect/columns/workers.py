@@ -20,6 +20,7 @@ from wiretool.dissect.columns.read import BulkDissector, read_batches
 from wiretool.dissect.dissector import Source, paths_of
 from wiretool.errors import CaptureError
 from wiretool.ledger import Account, ConnectionAccount, Ledger
+from wiretool.protocols.base.plugin_code import failures
 
 #: With so many processes packets are read in one of their own too.
 PACKETS_WORKERS = 3
@@ -178,6 +179,7 @@ def _steps(captures: Source | Sequence[Source], has_packets_apart: bool, options
                 yield _Step(batch, said, *changes.take(), changes.ledger.packets)
     except CaptureError as err:
         failure = err
+    notes += (f"warning: {each}" for each in failures())
     yield _Step(None, tuple(notes), *changes.take(), changes.ledger.packets, failure)
 
 

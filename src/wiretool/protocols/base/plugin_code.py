@@ -7,6 +7,8 @@ from contextlib import contextmanager, redirect_stdout
 from wiretool.errors import UsageError, WiretoolError
 from wiretool.processes import held_interrupts
 
+_FAILURES: dict[str, None] = {}
+
 
 @contextmanager
 def plugin_code(
@@ -24,10 +26,28 @@ def plugin_code(
         except passes:
             raise
         except BaseException as err:
-            raise UsageError(f"{failure}: {described(err)}; update or uninstall {package}") from err
+            raise UsageError(f"{failure}: {exception_text(err)}; update or uninstall {package}") from err
 
 
-def described(err: BaseException) -> str:
+@contextmanager
+def tolerated(failure: str) -> Iterator[None]:
+    """Run code of a plugin that the command can do without: an exception of it, SystemExit too, ends the block.
+
+    It is kept for `failures`, in a line that begins with `failure`.
+    """
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    except (Exception, SystemExit) as err:  # noqa: BLE001  (a plugin may raise anything)
+        _FAILURES[f"{failure}: {exception_text(err)}; update or uninstall its package"] = None
+
+
+def failures() -> tuple[str, ...]:
+    """Return the failures of plugins that were tolerated in this process, each once."""
+    return tuple(_FAILURES)
+
+
+def exception_text(err: BaseException) -> str:
     """Return an exception in one line."""
     text = str(err) if isinstance(err, WiretoolError) else f"{type(err).__name__}: {err}".removesuffix(": ")
     return " ".join(text.split())

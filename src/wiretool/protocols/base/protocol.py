@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from functools import cache, cached_property, partial
 from importlib import import_module
 from reprlib import repr as short_repr
-from typing import Any
+from typing import Any, TypeVar
 
 from wiretool.codec.jsonform import fields_from_json, nearest
 from wiretool.codec.message import Message, Side
@@ -15,7 +15,9 @@ from wiretool.processes import held_interrupts
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.encoder import ConnectionEncoder
 from wiretool.protocols.base.exchanges import Exchanges
-from wiretool.protocols.base.plugin_code import described, plugin_code
+from wiretool.protocols.base.plugin_code import plugin_code, tolerated
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,11 +168,16 @@ class Protocol:
         make = self.part(name, object)
         return None if make is None else self.run_part(name, lambda: make(*args, **options), kind)
 
-    def fail(self, err: Exception) -> None:
-        """Note that a plugin's framing fails on bytes, so that it is skipped; raise an error of ours again."""
+    def attempt(self, look: Callable[[], T], otherwise: T) -> T:
+        """Return the result of a look at bytes, which may be of another protocol.
+
+        `otherwise`: the result if the framing of a plugin fails on them, which is kept as a failure.
+        """
         if self._is_built_in("wire"):
-            raise err
-        vars(self)["failure"] = f"{self._named('wire')} fails on bytes of a connection: {described(err)}"
+            return look()
+        with tolerated(f"{self._named('wire')} fails on bytes of a connection"):
+            return look()
+        return otherwise
 
     def _is_built_in(self, name: str) -> bool:
         """Return whether a part is of this package: its failure is a bug."""

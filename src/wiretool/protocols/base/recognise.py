@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
@@ -92,11 +93,13 @@ def recognise(
         if not full and _without_disowning(expected, chunks, True) != owning:
             return None
         expected = owning
-    proved = None if from_start or not expected else _verdict_at_front(expected, chunks)
+    proved = None
+    if expected and not from_start:
+        proved = expected[0].attempt(partial(_verdict_at_front, expected, chunks), otherwise=None)
     if proved is not None:
         return proved
     choices = expected or every
-    found = _weigh_each(choices, chunks, from_start=from_start, may_skip=bool(expected))
+    found = _weigh_choices(choices, chunks, from_start=from_start, may_skip=bool(expected))
     if not full and not _is_decided(found, POINTS_SURE if expected else POINTS_UNEXPECTED):
         return None
     wanted = 1 if expected else POINTS_UNEXPECTED
@@ -108,6 +111,9 @@ def recognise(
         return best.verdict(_also(found, best))
     if expected and best is not None:
         return _unexpected(chunks, expected, every, foreign, best, from_start=from_start)
+    if expected and not found:  # their plugins failed
+        others = [each for each in every if each not in expected]
+        return recognise(chunks, from_start=from_start, expected=(), every=others, final=final)
     return other if foreign else Verdict(None, why="nothing of a protocol known here")
 
 
@@ -138,7 +144,11 @@ def _is_memorable(verdict: Verdict) -> bool:
 def _without_disowning(expected: Sequence[Protocol], chunks: Sequence[Chunk], full: bool) -> Sequence[Protocol]:
     """Return the protocols that do not disown what client and server send."""
     client, server = (b"".join(chunk.data for chunk in chunks if chunk.side == side) for side in SIDES)
-    return [each for each in expected if each.disowns is None or not each.disowns(client, server, full)]
+    return [
+        each
+        for each in expected
+        if each.disowns is None or not each.attempt(partial(each.disowns, client, server, full), otherwise=True)
+    ]
 
 
 def _unexpected(
@@ -151,9 +161,7 @@ def _unexpected(
     from_start: bool,
 ) -> Verdict:
     """A known port with little of its protocol on it: another one of ours, something foreign, or a broken peer."""
-    others = _without_doubt(
-        weigh(protocol, chunks, from_start=from_start) for protocol in every if protocol not in expected
-    )
+    others = _without_doubt(weigh_each([each for each in every if each not in expected], chunks, from_start=from_start))
     best = max(others, key=lambda evidence: evidence.score, default=None)
     # Chance makes a few points: only what fits throughout is taken for another than the port says.
     is_better = best is not None and best.points >= POINTS_UNEXPECTED and not (best.against and poor.points)
@@ -190,7 +198,7 @@ def _may_fit(protocol: Protocol, chunks: Sequence[Chunk]) -> bool:
     if _is_refused(protocol, chunks, from_start=False):
         return False
     evidence = weigh(protocol, chunks, from_start=False)
-    return evidence.points > 0 and not evidence.against
+    return evidence is not None and evidence.points > 0 and not evidence.against
 
 
 def _without_doubt(found: Iterable[Evidence]) -> list[Evidence]:
@@ -215,16 +223,18 @@ def _also(found: Sequence[Evidence], best: Evidence) -> str:
     return f"{names} both fit; read as {best.protocol.name}; --protocol NAME decides"
 
 
-def _weigh_each(
+def _weigh_choices(
     choices: Collection[Protocol], chunks: Sequence[Chunk], *, from_start: bool, may_skip: bool
 ) -> list[Evidence]:
     """Return the evidence for each protocol; `may_skip` leaves out refused ones where another fits."""
     others = list(choices)[1:] if may_skip else []
     skipped = [each for each in others if _is_refused(each, chunks, from_start=from_start)]
-    found = {each: weigh(each, chunks, from_start=from_start) for each in choices if each not in skipped}
-    if any(evidence.points and not evidence.against for evidence in found.values()):
-        return list(found.values())
-    return [found.get(each) or weigh(each, chunks, from_start=from_start) for each in choices]
+    found = weigh_each([each for each in choices if each not in skipped], chunks, from_start=from_start)
+    if any(evidence.points and not evidence.against for evidence in found):
+        return found
+    found += weigh_each(skipped, chunks, from_start=from_start)
+    order = list(choices)
+    return sorted(found, key=lambda evidence: order.index(evidence.protocol))
 
 
 def _is_refused(protocol: Protocol, chunks: Sequence[Chunk], *, from_start: bool) -> bool:
@@ -235,12 +245,12 @@ def _is_refused(protocol: Protocol, chunks: Sequence[Chunk], *, from_start: bool
     joined = list(_joined(chunks))
     if any(chunk.missing for chunk in joined) or len({chunk.side for chunk in joined}) < len(joined):
         return False
+    return protocol.attempt(partial(_have_no_frame, protocol, joined, from_start=from_start), otherwise=True)
+
+
+def _have_no_frame(protocol: Protocol, chunks: Sequence[Chunk], *, from_start: bool) -> bool:
     conversation = protocol.open(from_start)
-    try:
-        return all(_is_no_frame(conversation, chunk) for chunk in joined)
-    except Exception as err:  # noqa: BLE001  (a plugin may raise anything; ours is raised again)
-        protocol.fail(err)
-        return True
+    return all(_is_no_frame(conversation, chunk) for chunk in chunks)
 
 
 def are_refused(conversations: Sequence[Conversation], side: Side, data: bytes) -> bool:
@@ -256,19 +266,20 @@ def _is_no_frame(conversation: Conversation, chunk: Chunk) -> bool:
     return 0 < length <= len(chunk.data) and not conversation.trust(chunk.side, chunk.data, 0, length)
 
 
-def weigh(protocol: Protocol, chunks: Sequence[Chunk], *, from_start: bool) -> Evidence:
-    """The evidence of the first frames for one protocol; a plugin that fails on them is not what they are."""
-    evidence = Evidence(protocol, protocol.open(from_start))
-    try:
-        _weigh_chunks(evidence, chunks, from_start=from_start)
-    except Exception as err:  # noqa: BLE001  (a plugin may raise anything; ours is raised again)
-        protocol.fail(err)
-        return Evidence(protocol, evidence.conversation, against=1)
-    return evidence
+def weigh(protocol: Protocol, chunks: Sequence[Chunk], *, from_start: bool) -> Evidence | None:
+    """Return the evidence of the first frames for one protocol; None if its plugin fails on them."""
+    return protocol.attempt(partial(_weighed, protocol, chunks, from_start=from_start), otherwise=None)
 
 
-def _weigh_chunks(evidence: Evidence, chunks: Sequence[Chunk], *, from_start: bool) -> None:
-    conversation = evidence.conversation
+def weigh_each(protocols: Iterable[Protocol], chunks: Sequence[Chunk], *, from_start: bool) -> list[Evidence]:
+    """Return the evidence for each protocol; there is none for a plugin that fails."""
+    found = [weigh(each, chunks, from_start=from_start) for each in protocols]
+    return [evidence for evidence in found if evidence is not None]
+
+
+def _weighed(protocol: Protocol, chunks: Sequence[Chunk], *, from_start: bool) -> Evidence:
+    conversation = protocol.open(from_start)
+    evidence = Evidence(protocol, conversation)
     splitters: dict[Side, Splitter] = {
         "client": Splitter(conversation, "client", from_start=from_start),
         "server": Splitter(conversation, "server", from_start=from_start),
@@ -279,11 +290,12 @@ def _weigh_chunks(evidence: Evidence, chunks: Sequence[Chunk], *, from_start: bo
         for piece in pieces + splitter.feed(chunk.data):
             _weigh_piece(evidence, conversation, chunk.side, piece)
             if evidence.frames >= limits.RECOGNISE_FRAMES_MAX:
-                return
+                return evidence
     for side, splitter in splitters.items():
         if splitter.is_searching and splitter.held:
             for piece in splitter.end():
                 _weigh_piece(evidence, conversation, side, piece)
+    return evidence
 
 
 def _joined(chunks: Sequence[Chunk]) -> Iterator[Chunk]:

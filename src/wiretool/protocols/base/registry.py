@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from wiretool.codec.jsonform import nearest
 from wiretool.codec.message import Message
 from wiretool.errors import UsageError
-from wiretool.protocols.base.plugin_code import plugin_code
+from wiretool.protocols.base.plugin_code import failures, plugin_code
 from wiretool.protocols.base.protocol import Protocol
 
 GROUP = "wiretool.protocols"
@@ -82,9 +82,7 @@ def broken_plugins() -> tuple[str, ...]:
     """Return why each plugin is broken, of those that were looked for."""
     if not registered.cache_info().currsize:
         return ()
-    known = registered()
-    failed = filter(None, (vars(each).get("failure") for each in known.protocols.values()))
-    return tuple(dict.fromkeys((*(each.why for each in known.broken), *_SKIPPED, *failed)))
+    return tuple(dict.fromkeys((*(each.why for each in registered().broken), *_SKIPPED, *failures())))
 
 
 def plugin_with(module: str) -> str:

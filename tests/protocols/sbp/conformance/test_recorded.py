@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import SHARED
+from tests.helpers.examples import needs_protocol
 from tests.protocols.sbp.conformance.answers import Kind, accepted_by, answers_in
 from wiretool.conformance.registry import conformance_of
 
@@ -19,6 +20,7 @@ def test_there_are_recordings() -> None:
     assert len(TRUTHS) == 40
 
 
+@needs_protocol("sbp-0.1")
 @pytest.mark.parametrize("path", TRUTHS, ids=lambda path: str(path.name).partition(".")[0])
 def test_what_a_real_server_answered_is_accepted(path: Path) -> None:
     truth = json.loads(path.read_text())

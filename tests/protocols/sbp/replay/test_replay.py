@@ -71,6 +71,7 @@ def test_a_capture_replays_without_a_finding(path: Path) -> None:
     check_no_finding(replay(path))
 
 
+@needs_protocol("sbp-0.1")
 @pytest.mark.parametrize("name", ["mixed_noise", "sdk_main", "rs_fetch", "pd_heartbeat", "s1_streams"])
 def test_what_is_regular_needs_no_excuse(name: str) -> None:
     assert counts(replay(capture(name))).keys() <= WELL
@@ -200,6 +201,7 @@ CHANGES = [
 ]
 
 
+@needs_protocol("sbp-0.1")
 @pytest.mark.parametrize(("name", "operation", "change"), CHANGES, ids=range(len(CHANGES)))
 def test_one_field_said_otherwise_is_the_one_finding(name: str, operation: str, change: Change) -> None:
     path = capture(name)
