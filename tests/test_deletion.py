@@ -20,7 +20,8 @@ ROOT = Path(__file__).parents[1]
 DELETED = ("sbp-0.1", "offramp")
 #: Modules that have libraries of their own, or read the command line.
 NOT_IMPORTED = r"wiretool\.(__main__|load|pipeline\.spark|commands\.bench)|pyspark_wiretool"
-#: Tests that are not run in the copy: those of the other protocols alone, and those of the project's texts and imports.
+#: Tests that are not run in the copy: those of the other protocols alone, and those of the project's
+#: texts and imports, which hold for each part of it.
 NOT_RUN = ("tests/protocols", "tests/test_contributing.py", "tests/test_imports.py", "tests/test_words.py")
 PASSED_MIN = 1_200
 COLLECTED_MIN = 10_000

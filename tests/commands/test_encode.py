@@ -102,7 +102,9 @@ def test_an_error_leaves_no_part_of_the_output(form: str, tmp_path: Path) -> Non
 def test_a_file_is_kept_where_nothing_is_encoded(tmp_path: Path) -> None:
     path = tmp_path / "kept.hex"
     path.write_text("precious\n")
-    ended = run("encode", os.devnull, "-o", path)
-    assert ended.returncode == 1
-    assert b"nothing was encoded: no messages; expected one JSON object a line" in ended.stderr
-    assert path.read_text() == "precious\n"
+    for form in ("hex", "raw", "pcap"):
+        ended = run("encode", os.devnull, "--format", form, "-o", path)
+        assert ended.returncode == 1
+        assert b"nothing was encoded: no messages; expected one JSON object a line" in ended.stderr
+        assert path.read_text() == "precious\n"
+        assert run("encode", os.devnull, "--format", form).stdout == b""

@@ -147,6 +147,7 @@ def test_a_port_in_use(tmp_path: Path) -> None:
         (["pravega", "--faults", "none.toml"], "none.toml"),
         (["pravega", "--road", "r"], "--road: not allowed with pravega; only with offramp"),
         (["offramp", "--wire-version", "16"], "--wire-version: not allowed with offramp; only with pravega"),
+        (["sbp", "--rate", "5"], "--rate: not allowed with sbp; only with "),
         (["offramp", "--controller", "127.0.0.1:0"], "--controller: offramp has no such address"),
         (["pravega", "--listen", "nowhere:x"], "--listen"),
         (["pravega", "--wire-version", "4"], "wire version 4: not supported; expected 15 to 17"),

@@ -69,7 +69,7 @@ def test_conformance_cases_are_run_first() -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_clean_mock_shows_nothing(protocol: str) -> None:
-    """A bounded run with a fixed seed and otherwise default options, for each protocol: CI fuzzes them so."""
+    """A bounded run with a fixed seed and otherwise default options, for each protocol."""
     session = FuzzSession(protocol, seed=0)
     session.add_built_in_seeds()
     runs = len(session.seeds) + MUTATED

@@ -9,7 +9,7 @@ import pytest
 from tests.helpers.examples import needs_protocol
 from wiretool.errors import UsageError
 from wiretool.load.measure.verdict import expected_operations
-from wiretool.load.part import Consumption, LoadPart, load_part, loadable, user_places, who_has
+from wiretool.load.part import Consumption, LoadPart, describe_owners, load_part, loadable, user_places
 from wiretool.load.planning.plan import Plan
 from wiretool.load.planning.validate import Load, plan_from
 from wiretool.protocols.base import registry
@@ -106,8 +106,8 @@ def plugins(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_a_plugin_is_loaded_as_ours_are(plugins: ModuleType) -> None:
     assert loadable()[-2:] == ["outside", "lame"]
     assert imported(user_places()["OutsideReader"]) is plugins.OutsideReader
-    assert who_has("roads", lambda part: part.is_read_only) == "only offramp or outside has roads"
-    assert who_has("wings", lambda _: False) == "no protocol has wings"
+    assert describe_owners("roads", lambda part: part.is_read_only) == "only offramp and outside have roads"
+    assert describe_owners("wings", lambda _: False) == "no protocol has wings"
     plan = plan_from(Load(protocol="outside", fetchers=2), is_verified=False, run="run")
     assert (plan.appenders, plan.fetchers, plan.batch) == (0, 2, 7)
     assert expected_operations(plan, is_drained=False) == [("fetch", "tail")]

@@ -31,8 +31,8 @@ def found(folder: Path, **options: str) -> tuple[list[str], set[str]]:
 
 def test_as_they_are_unless_told_otherwise(folder: Path) -> None:
     assert parsed(path="x") == SourceOptions("packets", ("x",), 64 * 1024 * 1024, 0, False)
-    told = parsed(path="x", Table="segments", splitbytes="1000", splits="3", MODE="FailFast")
-    assert told == SourceOptions("segments", ("x",), 1000, 3, True)
+    source = parsed(path="x", Table="segments", splitbytes="1000", splits="3", MODE="FailFast")
+    assert source == SourceOptions("segments", ("x",), 1000, 3, True)
 
 
 def test_a_file_a_folder_a_pattern_and_a_list(folder: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from wiretool.commands.first_lines import FirstLines
-from wiretool.commands.options import OutputFile, SideName, check_protocol, lines_of
+from wiretool.commands.options import OutputFile, SideName, check_protocol_name, lines_of
 from wiretool.errors import Unmet
 
 #: Lines about records without bytes that are printed; the others are counted.
@@ -49,7 +49,7 @@ def encode(
     from wiretool.sinks.frames import write_frames
     from wiretool.sinks.output import open_whole_output
 
-    check_protocol(protocol or "auto")
+    check_protocol_name(protocol or "auto")
     name = "stdin" if script == "-" else script
     skipped, kinds = FirstLines(SKIPPED_MAX, "records"), set[str]()
 

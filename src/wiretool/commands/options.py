@@ -209,8 +209,8 @@ def protocols_like(name: str) -> "list[Protocol]":
     return list(PROTOCOLS.values()) if name == "auto" else [protocol_named(name)]
 
 
-def check_protocol(name: str) -> None:
-    """UsageError where no protocol is called so, before anything is opened; `auto` is all of them."""
+def check_protocol_name(name: str) -> None:
+    """Raise UsageError, before anything is opened, if no protocol has this name; `auto` means all of them."""
     if name != "auto":
         protocols_like(name)
 

@@ -17,7 +17,7 @@ from wiretool.commands.options import (
     PortNames,
     ProtocolName,
     Workers,
-    check_protocol,
+    check_protocol_name,
     format_from,
     ports_from,
     report_unread,
@@ -58,7 +58,7 @@ def stats(
     from wiretool.ledger import Ledger
     from wiretool.sinks.output import open_output
 
-    check_protocol(protocol)
+    check_protocol_name(protocol)
     form = format_ or format_from(output, StatsFormat)
     sources, ledger = sources_from(captures), Ledger()
     how = {"protocol": protocol, "ports": ports_from(port), "notes": tell, "ledger": ledger}

@@ -176,10 +176,12 @@ def load_part(name: str) -> LoadPart:
     raise UsageError(f"--protocol {name}: the protocol has no load part; expected {', '.join(loadable())}")
 
 
-def who_has(what: str, is_so: Callable[[LoadPart], bool]) -> str:
-    """Return which protocols have something, those whose load part is so, for an error message."""
-    names = [name for name, part in parts_of("load", LoadPart) if is_so(part)]
-    return f"only {' or '.join(names)} has {what}" if names else f"no protocol has {what}"
+def describe_owners(what: str, is_owner: Callable[[LoadPart], bool]) -> str:
+    """Return which protocols have something, by their load part, for an error message."""
+    names = [name for name, part in parts_of("load", LoadPart) if is_owner(part)]
+    if not names:
+        return f"no protocol has {what}"
+    return f"only {' and '.join(names)} {'has' if len(names) == 1 else 'have'} {what}"
 
 
 def user_places() -> Mapping[str, str]:

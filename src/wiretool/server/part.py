@@ -28,12 +28,12 @@ def server_part(protocol: str) -> ServerPart | None:
 
 
 def required_part(protocol: str) -> ServerPart:
-    """Return the server part of a protocol. UsageError for one without, and where no protocol is called so."""
+    """Return the server part of a protocol. UsageError for one without, and if no protocol has this name."""
     part = server_part(protocol_named(protocol).name)
     if part is None:
         known = ", ".join(protocols_with("server"))
         why = f"{protocol}: it has no mock server; expected one of {known}"
-        raise UsageError(f"{why}; replay and fuzz work with --target")
+        raise UsageError(f"{why}; use --target ADDRESS with commands that have it")
     return part
 
 

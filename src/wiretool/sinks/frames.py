@@ -29,8 +29,9 @@ def write_frames(frames: Iterable[Sent], output: Output, form: str = "") -> int:
 
 def _write_pcap(frames: Iterable[Sent], output: Output) -> int:
     conversations, count = Conversations(), 0
-    output.write_bytes(FILE_HEADER)
-    for count, frame in enumerate(frames, 1):  # noqa: B007  (how many there were)
+    for count, frame in enumerate(frames, 1):
+        if count == 1:
+            output.write_bytes(FILE_HEADER)
         output.write_bytes(b"".join(conversations.write(frame)))
     output.write_bytes(b"".join(conversations.end()))
     return count

@@ -22,14 +22,14 @@ def on_stream(options: "BenchOptions", plan: "Plan", stack: ExitStack) -> "tuple
     UsageError where the controller or a store is on a machine that was not allowed, PeerError where one is not there.
     """
     from wiretool.load.link import Link
-    from wiretool.load.part import load_part, who_has
+    from wiretool.load.part import describe_owners, load_part
     from wiretool.net.addresses import address_from, check_allowed
     from wiretool.protocols.base.protocol import imported
 
     part = load_part(plan.protocol)
     if not part.run_stream:
-        stores = who_has("a controller", lambda other: bool(other.run_stream))
-        raise UsageError(f"--controller: {stores}, --protocol is {plan.protocol}")
+        owners = describe_owners("a controller", lambda other: bool(other.run_stream))
+        raise UsageError(f"--controller: {owners}, --protocol is {plan.protocol}")
     address = address_from(options.controller, option="--controller")
     check_allowed(address, options.allowed, f"--controller {address}")
     target = address_from(options.target, option="--target") if options.target else None

@@ -72,11 +72,11 @@ def options_of(options: BenchOptions, plan: "Plan") -> dict[str, object]:
     from wiretool.load.measure.figures import MOCK
 
     target = options.target or (plan.target if options.controller else MOCK)
-    report = {"target": target, "controller": options.controller, "fault": list(options.faults)}
-    report |= msgspec.to_builtins(plan)
+    values = {"target": target, "controller": options.controller, "fault": list(options.faults)}
+    values |= msgspec.to_builtins(plan)
     if options.from_capture is not None:
-        report |= {"from_capture": str(options.from_capture), "fitted": options.fitted}
-    return {name: value for name, value in report.items() if name not in OWN}
+        values |= {"from_capture": str(options.from_capture), "fitted": options.fitted}
+    return {name: value for name, value in values.items() if name not in OWN}
 
 
 def orders_for(options: BenchOptions, plan: "Plan") -> "Orders":

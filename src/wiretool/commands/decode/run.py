@@ -28,7 +28,7 @@ from wiretool.commands.interrupts import ended_by_ctrl_c, load, stoppable, told_
 from wiretool.commands.options import (
     SideName,
     check_any_captured,
-    check_protocol,
+    check_protocol_name,
     is_stdout,
     lines_of,
     protocols_like,
@@ -110,7 +110,8 @@ def decode_all(given: Given, how: How, what: What, *, output: Path | None, ledge
     """
     from wiretool.sinks.tally import Tally
 
-    check_protocol(how.protocol)
+    check_protocol_name(how.protocol)
+    check_choice(what, how.protocol)
     check_input(given, how.protocol)
     check_files(output, ledger)
     check_tables(what, output, ledger)
@@ -141,6 +142,16 @@ def decode_all(given: Given, how: How, what: What, *, output: Path | None, ledge
         report_unread(job.tally.shown, given.captures)
         if what.connection is not None and (nothing := no_connection(what.connection, job.tally.shown)):
             raise UsageError(nothing)
+
+
+def check_choice(what: What, protocol: str) -> None:
+    """Raise UsageError, before any file is opened, if the filter or a field makes no sense."""
+    if what.is_choosy or what.fields:
+        from wiretool.filter import History, Selection, columns_of, names_for
+
+        names = names_for(protocols_like(protocol))
+        columns_of(what.fields, names, History())
+        Selection(names, History(), expression=what.where, connection=what.connection)
 
 
 def needed(job: Job, *, is_bulk: bool) -> list[str]:

@@ -73,7 +73,7 @@ def run(
 
     They hold frames, messages, exchanges, gaps, problems, and a ledger of all bytes.
     """
-    from wiretool.commands.pipeline.running import RunOptions, run_pipeline
+    from wiretool.commands.pipeline.running import PipelineOptions, run_pipeline
 
-    options = RunOptions(protocol, ports_from(port), events, strict, splits or 0)
+    options = PipelineOptions(protocol, ports_from(port), events, strict, splits or 0)
     raise typer.Exit(run_pipeline(captures, output, options, engine_from(engine, master), master))

@@ -29,7 +29,7 @@ NOTHING = 1
 
 
 @dataclass(frozen=True, slots=True)
-class RunOptions:
+class PipelineOptions:
     """How captures are read, and what is made of them."""
 
     protocol: str
@@ -39,7 +39,7 @@ class RunOptions:
     splits: int
 
 
-def run_pipeline(captures: Sequence[Path], root: Path, options: RunOptions, engine: str, master: str) -> int:
+def run_pipeline(captures: Sequence[Path], root: Path, options: PipelineOptions, engine: str, master: str) -> int:
     """Make the tables; the exit code."""
     from wiretool.pipeline.job import Job
 

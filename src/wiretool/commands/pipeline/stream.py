@@ -72,9 +72,9 @@ def stream(
 
     Writes each batch exactly once, reads growing and rotating files, and continues connections in the next batch.
     """
-    from wiretool.commands.pipeline.streaming import StreamOptions, run_stream_command
+    from wiretool.commands.pipeline.streaming import PipelineStreamOptions, run_stream_command
 
-    options = StreamOptions(
+    options = PipelineStreamOptions(
         folder,
         output,
         checkpoint,

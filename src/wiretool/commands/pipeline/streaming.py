@@ -25,7 +25,7 @@ LIVE_S = 3_600
 
 
 @dataclass(frozen=True, slots=True)
-class StreamOptions:
+class PipelineStreamOptions:
     """What was asked for; times as they were written."""
 
     folder: Path
@@ -43,7 +43,7 @@ class StreamOptions:
     splits: int
 
 
-def run_stream_command(options: StreamOptions, engine: str, master: str) -> int:
+def run_stream_command(options: PipelineStreamOptions, engine: str, master: str) -> int:
     """Make tables until there is no more or somebody stops it; the exit code."""
     from wiretool.pipeline.layout import FRAMES
     from wiretool.pipeline.stream.run import Ears, run_stream
@@ -67,7 +67,7 @@ def run_stream_command(options: StreamOptions, engine: str, master: str) -> int:
     return unsound(manifest, is_strict=options.is_strict)  # an empty folder may get captures later
 
 
-def _job(options: StreamOptions, engine: str) -> "StreamJob":
+def _job(options: PipelineStreamOptions, engine: str) -> "StreamJob":
     from wiretool.load.planning.schedule import duration_from
     from wiretool.pipeline.job import Job
     from wiretool.pipeline.stream.run import StreamJob

@@ -7,7 +7,7 @@ import msgspec
 from wiretool import limits
 from wiretool.codec.event_trailer import MARK_BYTES
 from wiretool.errors import UsageError
-from wiretool.load.part import LoadPart, load_part, loadable, who_has
+from wiretool.load.part import LoadPart, describe_owners, load_part, loadable
 from wiretool.load.planning.plan import Plan
 from wiretool.load.planning.schedule import duration_from, rate_from
 from wiretool.load.planning.sizes import sizes_from
@@ -101,8 +101,8 @@ def _check_protocol(load: Load, name: str, part: LoadPart) -> None:
     if part.is_read_only:
         _check_reading(load, name)
     elif load.road:
-        readers = who_has("roads", lambda other: other.is_read_only)
-        raise UsageError(f"--road {load.road}: {readers}, --protocol is {name}")
+        owners = describe_owners("roads", lambda other: other.is_read_only)
+        raise UsageError(f"--road {load.road}: {owners}, --protocol is {name}")
     elif not part.has_shared_segments and load.segments not in (None, 1):
         raise UsageError(f"--segments {load.segments}: with {name} each appender has a stream of its own")
 
@@ -141,8 +141,8 @@ def _check_exchanges(load: Load, name: str) -> None:
 def _conditional(plan: Plan, part: LoadPart) -> Plan:
     """The plan with a segment for each appender. UsageError for what makes no sense of conditional appends."""
     if not part.has_conditional_appends:
-        writers = who_has("conditional appends", lambda other: other.has_conditional_appends)
-        raise UsageError(f"--conditional: {writers}, --protocol is {plan.protocol}")
+        owners = describe_owners("conditional appends", lambda other: other.has_conditional_appends)
+        raise UsageError(f"--conditional: {owners}, --protocol is {plan.protocol}")
     for option, number in (("--batch", plan.batch), ("--pipeline", plan.pipeline)):
         if number != 1:
             raise UsageError(f"{option} {number}: a conditional append has one event, and waits for the one before")

@@ -275,7 +275,7 @@ def _same(path: Path, stream: Stream, parts: int) -> Stream:
     noted = _read_stream(path)
     if (noted.wiretool, noted.format) != (stream.wiretool, stream.format):
         raise UsageError(f"{path.parent} was begun with wiretool {noted.wiretool}: go on with that version, or {ANEW}")
-    for was, now in _options_of(noted, stream):
+    for was, now in _compare_options(noted, stream):
         if was != now:
             raise UsageError(f"{path.parent} was begun {was}, not {now}: go on with that, or {ANEW}")
     return noted
@@ -289,8 +289,8 @@ def _read_stream(path: Path) -> Stream:
     return noted
 
 
-def _options_of(noted: Stream, stream: Stream) -> Iterator[tuple[str, str]]:
-    """What must be the same, as it is said of both."""
+def _compare_options(noted: Stream, stream: Stream) -> Iterator[tuple[str, str]]:
+    """Yield the options that must be the same, as errors describe those of both."""
     for name in ("folder", "tables"):
         yield f"with the {name} {getattr(noted, name)}", f"with the {name} {getattr(stream, name)}"
     if stream.parts:  # otherwise it is not said

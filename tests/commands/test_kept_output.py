@@ -1,4 +1,4 @@
-"""A protocol that does not exist is refused before any output is opened: what a file held is kept."""
+"""A protocol that does not exist, or a filter without sense, is refused before any output is opened."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ READ = str(Path(__file__).parents[2] / "captures" / "pravega" / "read.pcap")
 KEPT = "precious\n"
 
 
-#: Commands that read captures, which may be told the protocol of a port.
+#: Commands that read captures, with `--protocol` and `--port`.
 READERS = (
     ("decode", READ, "--format", "csv"),
     ("decode", READ, "--engine", "rows"),
@@ -38,3 +38,12 @@ def test_nothing_is_written(command: tuple[str, ...], tmp_path: Path) -> None:
         ended = run_text(*command, "-o", output)
         assert ended.stderr == f"wiretool: no protocol is called 'sdp' (did you mean sbp?); there are {known}\n"
         assert (ended.returncode, ended.stdout, path.read_text()) == (2, "", KEPT)
+
+
+@pytest.mark.parametrize("option", [("--where", "kind =="), ("--fields", "nope")], ids=" ".join)
+def test_a_filter_without_sense_keeps_output_and_ledger(option: tuple[str, str], tmp_path: Path) -> None:
+    output, ledger = tmp_path / "kept.csv", tmp_path / "kept.json"
+    for path in (output, ledger):
+        path.write_text(KEPT)
+    ended = run_text("decode", READ, *option, "-o", output, "--ledger", ledger)
+    assert (ended.returncode, output.read_text(), ledger.read_text()) == (2, KEPT, KEPT)
