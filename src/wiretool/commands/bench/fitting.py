@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def fitted(options: BenchOptions) -> BenchOptions:
-    """The options, their load fitted to the recording, which is told; the same where there is none.
+    """Return the options with their load fitted to the recording, and report the fit; the same options without one.
 
     CaptureError where nothing in it can be loaded; UsageError where it has to be said what.
     """

@@ -100,7 +100,7 @@ def recorded(reading: Reading) -> "Recording":
 
 
 def part_of(recording: "Recording", reading: Reading) -> "Recording":
-    """What was recorded in the chosen time; UsageError where that is nothing of our protocols."""
+    """Return the part of a recording in the chosen time; UsageError if it has no message of a known protocol."""
     first_ns, last_ns = recording.events[0].time_ns, recording.events[-1].time_ns
     end_ns = last_ns if reading.to_s is None else first_ns + round(reading.to_s * NS_PER_S)
     part = recording.between(first_ns + round(reading.from_s * NS_PER_S), end_ns)

@@ -1,4 +1,4 @@
-"""What a load is to be: every option, checked, in a form that goes to other processes and machines."""
+"""The plan of a load: every option, checked, in a form that can be sent to other processes and machines."""
 
 from math import ceil
 from typing import Self
