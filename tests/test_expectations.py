@@ -30,6 +30,13 @@ SAMPLE = Path(__file__).parent.parent / "captures" / "sbp" / "pd_heartbeat.pcap"
         ("Field required", "missing; expected a value"),
         ("path 'secret.pcap' is not readable", "secret.pcap: permission denied"),
         ("file 'x' is not readable", "x: permission denied"),
+        ("1001 is not in the range 1<=x<=1000.", "expected 1 to 1000"),
+        ("-1 is not in the range x>=0.", "expected 0 or more"),
+        ("9 is not in the range x<=8.", "expected 8 or less"),
+        ("0.0 is not in the range x>0.", "expected more than 0"),
+        ("'x' is not a valid int range.", "expected a whole number"),
+        ('"it\'s" is not a valid int.', "expected a whole number"),
+        ("Invalid value for '--rate': 'x' is not a valid float.", "Invalid value for '--rate': expected a number"),
         ("the name is empty", "the name is empty"),
     ],
 )
@@ -40,7 +47,7 @@ def test_what_a_library_says_is_said_in_our_words(said: str, ours: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["bench", "--appenders", "0"], "wiretool bench: invalid value for '--appenders': expected 1 or more"),
+        (["bench", "--appenders", "0"], "wiretool bench: invalid value for '--appenders': expected 1 to 28000"),
         (["bench", "--batch", "x"], "wiretool bench: invalid value for '--batch': expected a whole number"),
         (["serve", "sbp", "--seed", "x"], "wiretool serve: invalid value for '--seed': expected a whole number"),
     ],

@@ -3,7 +3,7 @@
 import re
 from json import JSONDecodeError
 
-#: What pydantic says, and what we say in its place; the first that matches counts.
+#: What pydantic or Typer says, and what we say in its place; the first that matches counts.
 _WORDS: tuple[tuple[str, str], ...] = (
     (r"Input should be greater than or equal to (\S+)", r"expected \1 or more"),
     (r"Input should be less than or equal to (\S+)", r"expected \1 or less"),
@@ -17,6 +17,12 @@ _WORDS: tuple[tuple[str, str], ...] = (
     (r"Input should be (.+)", r"expected \1"),
     (r"Field required", "missing; expected a value"),
     (r"JSON decode error", "not JSON; expected an object"),
+    (r"\S+ is not in the range (\S+?)<=x<=(\S+?)\.?$", r"expected \1 to \2"),
+    (r"\S+ is not in the range x>=(\S+?)\.?$", r"expected \1 or more"),
+    (r"\S+ is not in the range x<=(\S+?)\.?$", r"expected \1 or less"),
+    (r"\S+ is not in the range x>(\S+?)\.?$", r"expected more than \1"),
+    (r"(?:'[^']*'|\"[^\"]*\") is not a valid int(?:eger)?(?: range)?\.?$", "expected a whole number"),
+    (r"(?:'[^']*'|\"[^\"]*\") is not a valid float(?: range)?\.?$", "expected a number"),
     (r"'([^']*)' is not one of (.+)", r"no such choice: \1; expected one of \2"),
     (r"(?:[Ff]ile|[Dd]irectory|[Pp]ath) '([^']*)' is not readable", r"\1: permission denied"),
     (r"(?:[Ff]ile|[Dd]irectory|[Pp]ath) '([^']*)' is not writable", r"\1: permission denied"),

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tests.helpers.captures import pcap_bytes
 
-TYPER = "import typer.main, typer._adapters"
+TYPER = "import typer.main"
 #: Words of a command, the statement of its peer, and the mark in seconds of the processor.
 COMMANDS = (
     (("stats",), f"{TYPER}; import msgspec", 0.3),
