@@ -148,7 +148,7 @@ def test_there_are_commands() -> None:
 
 def target(line: str) -> str:
     """Return the file or folder that a command writes; "" for none."""
-    found = re.search(r" (?:-o|--json|--checkpoint|--record) (\S+)", line)
+    found = re.search(r" (?:-o|--json|--checkpoint|--record|--corpus) (\S+)", line)
     return found.group(1) if found else ""
 
 

@@ -2,12 +2,24 @@
 
 from typing import Any, ClassVar
 
+from wiretool.codec import layouts
 from wiretool.codec.cursor import Cursor
 from wiretool.codec.jsonform import fields_from_json, json_form
 from wiretool.codec.message import Message, fields_of
 from wiretool.codec.reference import read_fields
 from wiretool.codec.types import WireType
 from wiretool.errors import EncodeError
+
+
+def layout_of(cls: type[Message]) -> layouts.Group | None:
+    """Return how the fields of a structure lie in bytes; None where that is more than data can describe."""
+    members = []
+    for field in fields_of(cls):
+        layout = field.wire.layout
+        if layout is None:
+            return None
+        members.append(layouts.Member(field.name, layout, field.if_left))
+    return layouts.Group(tuple(members))
 
 
 class Nested(WireType):
@@ -18,6 +30,7 @@ class Nested(WireType):
         self.cls = self.structure = cls
         self.fields = fields_of(cls)
         self.size_min = sum(field.wire.size_min for field in self.fields if not field.is_optional)
+        self.layout = layout_of(cls)
 
     def read(self, cursor: Cursor, path: str) -> Message:
         return read_fields(self.cls, cursor, path)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from wiretool import limits
+from wiretool.codec import layouts
 from wiretool.codec.cursor import Cursor
 from wiretool.codec.mutf8 import decode_modified_utf8, encode_modified_utf8
 from wiretool.errors import DecodeError, EncodeError, OverLimit
@@ -31,6 +32,8 @@ class WireType(ABC):
     size_min: int = 0
     #: What a column of such values holds.
     stored: Stored = "json"
+    #: How the values lie in bytes; None where that is more than data can describe.
+    layout: layouts.Layout | None = None
     #: The class whose fields a value has, for types of structures.
     structure: type[Any] | None = None
 
@@ -68,6 +71,7 @@ class Int(WireType):
         bits = 8 * self.size_min
         self.low = -(2 ** (bits - 1)) if form.islower() else 0
         self.high = self.low + 2**bits - 1
+        self.layout = layouts.Number(form)
 
     def read(self, cursor: Cursor, path: str) -> int:
         start = cursor.at
@@ -92,6 +96,7 @@ class Bool(WireType):
     form = "?"
     size_min = 1
     stored = "truth"
+    layout: layouts.Layout | None = layouts.Truth()
 
     def read(self, cursor: Cursor, path: str) -> bool:
         start = cursor.at
@@ -115,6 +120,7 @@ class Uuid(WireType):
     form = "16s"
     size_min = 16
     stored = "coded"
+    layout: layouts.Layout | None = layouts.UuidBytes()
 
     def read(self, cursor: Cursor, path: str) -> str:
         start = cursor.at
@@ -153,6 +159,7 @@ class Text16(WireType):
     size_min = 2
     _count = struct.Struct(">H")
     stored = "text"
+    layout: layouts.Layout | None = layouts.Counted(layouts.Number("H"), "text")
 
     def read(self, cursor: Cursor, path: str) -> str:
         start = cursor.at
@@ -204,6 +211,7 @@ class RestBytes(Data):
     """Everything up to the end of the message."""
 
     name = "bytes to the end"
+    layout: layouts.Layout | None = layouts.Rest("bytes")
 
     def read(self, cursor: Cursor, path: str) -> bytes:
         start = cursor.at
@@ -224,6 +232,7 @@ class SizedBytes(Data):
     def __init__(self, *, negative_is_empty: bool = False) -> None:
         self.name = "i32 count + bytes"
         self.negative_is_empty = negative_is_empty
+        self.layout = layouts.Counted(layouts.Number("i"), "bytes", negative_is_empty)
 
     def read(self, cursor: Cursor, path: str) -> bytes:
         start = cursor.at
@@ -254,6 +263,7 @@ class ListOf(WireType):
         self.name = f"list of {element.name}"
         self.element = element
         self.negative_is_empty = negative_is_empty
+        self.layout = element.layout and layouts.Repeated(element.layout, negative_is_empty)
 
     def read(self, cursor: Cursor, path: str) -> tuple[Any, ...]:
         start = cursor.at
@@ -293,6 +303,7 @@ class NamedByte(WireType):
         self.names = names
         self.kind = kind
         self._numbers = {name: number for number, name in names.items()}
+        self.layout = layouts.NamedNumber(names)
 
     def read(self, cursor: Cursor, path: str) -> str:
         start = cursor.at

@@ -18,6 +18,22 @@ def _no_failure(name: str, fields: Fields) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Match:
+    """Replies and requests that belong together where some of their fields have equal values, by their names.
+
+    For readers that know declarations alone, such as a dissector of Wireshark; a conversation knows more cases.
+    """
+
+    replies: frozenset[str]
+    requests: frozenset[str]
+    #: Fields of the reply, and those of the request with the same values, in the same order.
+    reply_fields: tuple[str, ...]
+    request_fields: tuple[str, ...]
+    #: Whether the reply stands for all earlier requests too that have the same values in all fields but the last.
+    settles: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Exchanges:
     """Requests and answers of one protocol, by the names of messages."""
 
@@ -37,6 +53,8 @@ class Exchanges:
     may_wait: frozenset[str] = frozenset()
     #: Messages of the server after which it answers no request that is open.
     farewells: frozenset[str] = frozenset()
+    #: Which fields tell what a reply answers; the first match of a reply counts.
+    matches: tuple[Match, ...] = ()
 
     @classmethod
     def declared(cls, messages: Iterable[type[Message]], may_ask: Collection[type[Message]] = ()) -> "Exchanges":

@@ -8,6 +8,7 @@ from importlib import import_module
 from reprlib import repr as short_repr
 from typing import Any, TypeVar
 
+from wiretool.codec.frames.prefix import Prefix
 from wiretool.codec.jsonform import fields_from_json, nearest
 from wiretool.codec.message import Message, Side
 from wiretool.errors import EncodeError, UsageError, WiretoolError
@@ -48,6 +49,8 @@ class Wire:
     undeclared: tuple[str, ...] = ("Unknown",)
     #: The field that names what a whole connection is about, such as the road of a consumer; it names the kind too.
     connection_subject: str = ""
+    #: The header of frames, where each begins with the i32 type of its message; None where frames lie otherwise.
+    frames: Prefix | None = None
 
     def __post_init__(self) -> None:
         """UsageError where `messages` are not classes of messages."""
@@ -238,6 +241,10 @@ class Protocol:
     @property
     def first_messages(self) -> frozenset[str]:
         return self._wire.first_messages
+
+    @property
+    def frames(self) -> Prefix | None:
+        return self._wire.frames
 
     @property
     def encoder(self) -> type[ConnectionEncoder]:

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from wiretool import limits
 from wiretool.codec.cursor import Cursor
+from wiretool.codec.layouts import Counted, Group, Measured, Member, Number, Rest
 from wiretool.codec.message import Credential, Doc, IfLeft, Issued, Message, Named, Position, Since, Unit, Varies
 from wiretool.codec.nested import Nested, Structure
 from wiretool.codec.types import (
@@ -86,6 +87,7 @@ class Zeros(WireType):
 
     name = "zeros to the end"
     stored = "whole"
+    layout = Rest("zeros")
 
     def read(self, cursor: Cursor, path: str) -> int:
         start = cursor.at
@@ -114,6 +116,7 @@ class EventFrame(Structure):
     name = "EVENT"
     cls = InnerEvent
     size_min = 8
+    layout = Group((Member("type", Number("i", only=EVENT_TYPE)), Member("data", Counted(Number("i"), "bytes"))))
     _data = SizedBytes()
 
     def read(self, cursor: Cursor, path: str) -> InnerEvent:
@@ -177,12 +180,21 @@ class TableValue(Message, frozen=True, kw_only=True):
     data: Bytes32
 
 
+#: A payload size and a data length, then the data; see `_read_sized`.
+_SIZED = (
+    Member("payload_size", Number("i", within_left=True)),
+    Member("data_length", Number("i")),
+    Member("data", Measured("data_length")),
+)
+
+
 class SizedKey(Structure):
     """i32 payload size, i32 data length, data, i64 version; none after an empty key (WireCommands.java TableKey)."""
 
     name = "TableKey"
     cls = TableKey
     size_min = 8
+    layout = Group((*_SIZED, Member("key_version", Number("q"), if_any="data_length")))
 
     def read(self, cursor: Cursor, path: str) -> TableKey:
         data = _read_sized(cursor, path)
@@ -207,6 +219,7 @@ class SizedValue(Structure):
     name = "TableValue"
     cls = TableValue
     size_min = 8
+    layout = Group(_SIZED)
 
     def read(self, cursor: Cursor, path: str) -> TableValue:
         return TableValue(data=_read_sized(cursor, path))

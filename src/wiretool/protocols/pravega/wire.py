@@ -9,7 +9,7 @@ from wiretool.errors import EncodeError
 from wiretool.protocols.base.protocol import Wire
 from wiretool.protocols.pravega.commands import MESSAGES, enum_name
 from wiretool.protocols.pravega.exchanges import EXCHANGES
-from wiretool.protocols.pravega.framing import encode
+from wiretool.protocols.pravega.framing import PREFIXES, encode
 from wiretool.protocols.pravega.messages import Unknown
 from wiretool.protocols.pravega.session import PravegaConversation
 
@@ -35,4 +35,5 @@ WIRE = Wire(
     from_json=from_json,
     exchanges=EXCHANGES,
     first_messages=frozenset(("Hello",)),
+    frames=PREFIXES["server"],
 )

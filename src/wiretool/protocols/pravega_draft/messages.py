@@ -7,6 +7,7 @@ S19 in SOURCES.md.
 from typing import Annotated
 
 from wiretool.codec.cursor import Cursor
+from wiretool.codec.layouts import Bit
 from wiretool.codec.message import Doc, Message, Named, Position, Unit, message
 from wiretool.codec.types import I32, I64, Bool, NamedByte, Rest, Text, UuidText
 from wiretool.errors import DecodeError
@@ -27,6 +28,7 @@ class HighBit(Bool):
 
     name = "bit 7"
     form = ""
+    layout = Bit(_AT_TAIL, is_next_byte=True)
 
     def read(self, cursor: Cursor, path: str) -> bool:
         start = cursor.at
@@ -49,6 +51,7 @@ class NextBit(Bool):
     name = "bit 6"
     form = ""
     size_min = 0
+    layout = Bit(_END_OF_SEGMENT, is_next_byte=False)
 
     def read(self, cursor: Cursor, path: str) -> bool:
         value = bool(cursor.data[cursor.at - 1] & _END_OF_SEGMENT)

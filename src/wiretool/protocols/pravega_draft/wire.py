@@ -52,4 +52,5 @@ WIRE = Wire(
     encode=encode,
     from_json=from_json,
     exchanges=EXCHANGES,
+    frames=framing.PREFIX,
 )

@@ -1,0 +1,34 @@
+"""`wiretool export`: the declarations of messages in the formats of other programs."""
+
+from typing import Annotated
+
+import typer
+
+from wiretool.commands.options import OutputFile
+
+export = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Write the declarations of messages in the formats of other programs.",
+)
+
+
+@export.callback()
+def formats() -> None:
+    """Write the declarations of messages in the formats of other programs."""
+
+
+@export.command()
+def wireshark(
+    output: OutputFile = None,
+    install: Annotated[
+        bool, typer.Option("--install", help="write into the folder where Wireshark looks for plugins")
+    ] = False,
+) -> None:
+    """Write a dissector for Wireshark, in Lua.
+
+    Protocols whose messages cannot be described in Lua are skipped, and listed on stderr.
+    """
+    from wiretool.commands.export.run import export_wireshark
+
+    export_wireshark(output, is_installed=install)

@@ -1,0 +1,1 @@
+"""The declarations of messages in the formats of other programs."""

@@ -1,0 +1,122 @@
+"""The filter names and types of the fields of a protocol in Wireshark."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from wiretool.codec.layouts import (
+    Bit,
+    Counted,
+    Group,
+    Layout,
+    Measured,
+    NamedNumber,
+    Number,
+    Repeated,
+    Rest,
+    Truth,
+    UuidBytes,
+)
+from wiretool.codec.message import Field, Message, fields_of
+
+#: Names of fields of every frame, which no field of a message has.
+FRAME_FIELDS = frozenset(
+    ("type", "length", "left_over", "unframed", "response_in", "response_to", "response_time", "problem", "failure")
+)
+#: The constructor of `ProtoField` for numbers, by their character for `struct`.
+NUMBERS = {
+    "b": "int8",
+    "B": "uint8",
+    "h": "int16",
+    "H": "uint16",
+    "i": "int32",
+    "I": "uint32",
+    "q": "int64",
+    "Q": "uint64",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A field that Wireshark shows with a value."""
+
+    #: The message, and the path in it without indexes: `entries.key.data`.
+    message: str
+    path: str
+    kind: str
+    doc: str = ""
+    #: The bit of its byte that it has, for some Booleans.
+    mask: int = 0
+    unit: str = ""
+    #: Names of its numbers.
+    values: tuple[tuple[int, str], ...] = ()
+
+
+def filter_prefix(protocol: str) -> str:
+    """Return the first part of the filter names of a protocol."""
+    return protocol.replace("-", "_")
+
+
+def leaves_of(cls: type[Message]) -> Iterator[Leaf]:
+    """Yield the fields of a message, those of the structures in it too."""
+    for field in fields_of(cls):
+        layout = field.wire.layout
+        assert layout is not None
+        yield from _leaves(cls.declaration.name, field.name, layout, field)
+
+
+def _leaves(message: str, path: str, layout: Layout, field: Field) -> Iterator[Leaf]:
+    match layout:
+        case Group(members):
+            for member in members:
+                yield from _leaves(message, f"{path}.{member.name}", member.layout, field)
+        case Repeated(element):
+            yield Leaf(message, f"{path}.count", "int32")
+            yield from _leaves(message, path, element, field)
+        case _:
+            yield Leaf(
+                message,
+                path,
+                _kind(layout),
+                field.doc,
+                mask=layout.mask if isinstance(layout, Bit) else 0,
+                unit=field.unit if isinstance(layout, (Number, Rest)) and path == field.name else "",
+                values=tuple(layout.names.items()) if isinstance(layout, NamedNumber) else (),
+            )
+
+
+def _kind(layout: Layout) -> str:
+    """Return the type of a value, as `ProtoField` names its constructors."""
+    match layout:
+        case Number(form):
+            return NUMBERS[form]
+        case Truth() | Bit():
+            return "bool"
+        case UuidBytes():
+            return "guid"
+        case NamedNumber():
+            return "uint8"
+        case Counted(content="text"):
+            return "string"
+        case Counted():
+            return "counted_bytes"
+        case Rest("zeros"):
+            return "uint32"
+        case Measured() | Rest():
+            return "bytes"
+        case _:
+            raise AssertionError(layout)
+
+
+def filter_names(protocol: str, leaves: Sequence[Leaf]) -> dict[Leaf, str]:
+    """Return the filter name of each field: that of its path, with the message where frames have such a field."""
+    prefix = filter_prefix(protocol)
+    return {
+        leaf: f"{prefix}.{snake(leaf.message)}_{leaf.path}" if leaf.path in FRAME_FIELDS else f"{prefix}.{leaf.path}"
+        for leaf in leaves
+    }
+
+
+def snake(name: str) -> str:
+    """Return the name of a message as filters have it: `setup_append`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()

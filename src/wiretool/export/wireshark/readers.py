@@ -1,0 +1,174 @@
+"""Lua code that reads the fields of one message and adds them to the tree, from their layouts."""
+
+from collections.abc import Callable, Collection, Iterator
+
+from wiretool.codec.layouts import (
+    Bit,
+    Counted,
+    Group,
+    Layout,
+    Measured,
+    Member,
+    NamedNumber,
+    Number,
+    Repeated,
+    Rest,
+    Truth,
+    UuidBytes,
+)
+from wiretool.codec.message import Field, Message, fields_of
+from wiretool.export.wireshark.lua import quoted, raw_literal
+
+#: Bytes of a number, by its character for `struct`.
+WIDTHS = {"b": 1, "B": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "Q": 8}
+
+#: Returns the key of the field with a path, in the table of fields.
+Names = Callable[[str], str]
+
+
+def reader(cls: type[Message], names: Names, linked: Collection[str]) -> str:
+    """Return a Lua function that adds the fields of a message to a tree; it returns where they end.
+
+    For a message that breaks its declaration it returns nil, and where the fields end that it could read.
+
+    The bytes of fields whose values link requests to replies, `linked`, are left in the table `values`.
+    """
+    lines: list[str] = []
+    for field in fields_of(cls):
+        assert field.wire.layout is not None
+        member = Member(field.name, field.wire.layout, field.if_left)
+        lines += _linked(member, names, field) if field.name in linked else _member(member, field.name, names)
+    body = "".join(f"      {line}\n" for line in lines)
+    return f"function(t, b, at, stop, values)\n{body}      return at\n    end"
+
+
+def _linked(member: Member, names: Names, field: Field) -> Iterator[str]:
+    """Yield the lines that read a field whose bytes link replies; where it is missing they are those of its default."""
+    yield "do"
+    yield "  local from = at"
+    yield from (f"  {line}" for line in _member(member, member.name, names))
+    yield f"  if at > from then values.{member.name} = b:raw(from, at - from) end"
+    if field.is_optional:
+        default = bytearray()
+        field.wire.write(field.default, default, field.name)
+        yield f"  if at == from then values.{member.name} = {raw_literal(default)} end"
+    yield "end"
+
+
+def _member(member: Member, path: str, names: Names) -> Iterator[str]:
+    """Yield the lines that read one member, where it is there."""
+    conditions = []
+    if member.if_left:
+        conditions.append(f"stop - at >= {member.if_left}")
+    if member.if_any:
+        conditions.append(f"{member.if_any} ~= 0")
+    lines = _value(member.layout, path, names)
+    if conditions:
+        yield f"if {' and '.join(conditions)} then"
+        yield from (f"  {line}" for line in lines)
+        yield "end"
+    else:
+        yield from lines
+
+
+def _value(layout: Layout, path: str, names: Names) -> Iterator[str]:
+    match layout:
+        case Group(members):
+            yield from _group(members, path, names)
+        case Repeated(element, negative_is_empty):
+            yield from _repeated(element, path, names, negative_is_empty=negative_is_empty)
+        case Counted(count, content, negative_is_empty):
+            width = WIDTHS[count.form]
+            sign = "int" if count.form.islower() else "uint"
+            call = f"counted_{content}(t, b, at, stop, F[{quoted(names(path))}], {width}, {quoted(sign)}"
+            yield from _moved(f"{call}, {_truth(negative_is_empty)}, {quoted(path)})")
+        case Measured(by):
+            yield from _moved(f"measured(t, b, at, stop, F[{quoted(names(path))}], {by}, {quoted(path)})")
+        case Rest("zeros"):
+            yield f"if at < stop then t:add(F[{quoted(names(path))}], b(at, stop - at), stop - at) end"
+            yield "at = stop"
+        case Rest():
+            yield f"if at < stop then t:add(F[{quoted(names(path))}], b(at, stop - at)) end"
+            yield "at = stop"
+        case Bit(_, is_next_byte):
+            if is_next_byte:
+                yield from _fixed(1, path, names)
+            else:
+                yield f"t:add(F[{quoted(names(path))}], b(at - 1, 1))"
+        case Number(form, only, within_left):
+            yield from _number(form, only, path, names, within_left=within_left)
+        case _:
+            yield from _fixed(_width(layout), path, names)
+
+
+def _moved(call: str) -> Iterator[str]:
+    """Yield the lines that go to the end of the value that a call reads."""
+    yield f"local after = {call}"
+    yield "if not after then return nil, at end"
+    yield "at = after"
+
+
+def _number(form: str, only: int | None, path: str, names: Names, *, within_left: bool) -> Iterator[str]:
+    width = WIDTHS[form]
+    value = f"b(at, {width}):{'int' if form.islower() else 'uint'}()"
+    if only is not None:
+        yield from _checked(f"{value} ~= {only}", "bad-nested-type", width, path, names)
+    elif within_left:
+        yield from _checked(f"{value} > stop - at", "bad-nested-length", width, path, names)
+    yield from _fixed(width, path, names)
+
+
+def _checked(is_bad: str, kind: str, width: int, path: str, names: Names) -> Iterator[str]:
+    yield f"if stop - at >= {width} and {is_bad} then"
+    yield f"  t:add(F[{quoted(names(path))}], b(at, {width}))"
+    yield f"  return bad(t, b, at + {width}, stop, {quoted(kind)}, {quoted(path)})"
+    yield "end"
+
+
+def _width(layout: Layout) -> int:
+    match layout:
+        case Truth() | NamedNumber():
+            return 1
+        case UuidBytes():
+            return 16
+        case _:
+            raise AssertionError(layout)
+
+
+def _fixed(width: int, path: str, names: Names) -> Iterator[str]:
+    yield f"if stop - at < {width} then return short(t, b, at, stop, {quoted(path)}) end"
+    yield f"t:add(F[{quoted(names(path))}], b(at, {width}))"
+    yield f"at = at + {width}"
+
+
+def _group(members: tuple[Member, ...], path: str, names: Names) -> Iterator[str]:
+    """Yield the lines that read a structure, in a tree of its own."""
+    yield "do"
+    yield "  local outer, from = t, at"
+    yield f"  local t = outer:add(b(at, stop - at), {quoted(path.rpartition('.')[2])})"
+    measures = {member.layout.by for member in members if isinstance(member.layout, Measured)}
+    for member in members:
+        if member.name in measures:
+            yield f"  local {member.name} = stop - at >= 4 and b(at, 4):int() or 0"
+        yield from (f"  {line}" for line in _member(member, f"{path}.{member.name}", names))
+    yield "  t:set_len(at - from)"
+    yield "end"
+
+
+def _repeated(element: Layout, path: str, names: Names, *, negative_is_empty: bool) -> Iterator[str]:
+    yield "do"
+    yield f"  if stop - at < 4 then return short(t, b, at, stop, {quoted(path)}) end"
+    yield "  local count = b(at, 4):int()"
+    yield f"  t:add(F[{quoted(names(f'{path}.count'))}], b(at, 4))"
+    if not negative_is_empty:
+        yield f"  if count < 0 then return bad(t, b, at + 4, stop, 'bad-count', {quoted(path)}) end"
+    yield "  at = at + 4"
+    yield "  for _ = 1, count do"
+    yield f"    if at >= stop then return short(t, b, at, stop, {quoted(path)}) end"
+    yield from (f"    {line}" for line in _value(element, path, names))
+    yield "  end"
+    yield "end"
+
+
+def _truth(value: bool) -> str:
+    return "true" if value else "false"
