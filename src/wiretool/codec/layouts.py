@@ -75,6 +75,8 @@ class Repeated:
     element: "Layout"
     #: Whether a count below 0 means no elements; else it is an error.
     negative_is_empty: bool = False
+    #: A count above that is an error.
+    count_max: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -263,7 +263,8 @@ class ListOf(WireType):
         self.name = f"list of {element.name}"
         self.element = element
         self.negative_is_empty = negative_is_empty
-        self.layout = element.layout and layouts.Repeated(element.layout, negative_is_empty)
+        count_max = None if negative_is_empty else limits.LIST_ELEMENTS_MAX
+        self.layout = element.layout and layouts.Repeated(element.layout, negative_is_empty, count_max)
 
     def read(self, cursor: Cursor, path: str) -> tuple[Any, ...]:
         start = cursor.at

@@ -20,6 +20,15 @@ HEADER_BYTES = 8
 LINKS = ("response_to", "response_in", "response_time")
 #: What Wireshark shows beside the fields of frames.
 OTHERS = (*LINKS, "problem", "failure", "unframed")
+#: Problems of a single frame; those of the state of a connection are not in the dissector.
+OF_FRAMES = (
+    "unknown-type",
+    "truncated-field",
+    "bad-nested-length",
+    "bad-nested-type",
+    "bad-count",
+    "bad-partial-marker",
+)
 
 
 class Shown(NamedTuple):
@@ -39,6 +48,8 @@ class Frame(NamedTuple):
     #: The packet of the request, and the seconds since then; empty for none.
     response_to: str = ""
     response_time: str = ""
+    #: The kind of problem of its fields; empty for none.
+    problem: str = ""
 
 
 #: The frames that one end of a connection sent to the other, in their order.
@@ -48,14 +59,16 @@ Sent = dict[tuple[str, str], list[Frame]]
 def by_tshark(script: Path, capture: Path, protocol: Protocol, options: Sequence[str] = ()) -> Sent:
     """Return the frames of a protocol as tshark has them."""
     prefix = filter_prefix(protocol.name)
-    scripts = (f"lua_script:{script}", f"lua_script:{LISTING}", "lua_script1:-", f"lua_script2:{prefix}")
-    words = [word for each in scripts for word in ("-X", each)]
+    scripts = (f"lua_script:{script}", f"lua_script:{LISTING}")
+    arguments = ("lua_script1:-", f"lua_script2:{prefix}", "lua_script2:_ws")
+    words = [word for each in (*scripts, *arguments) for word in ("-X", each)]
     listed = run_tool("tshark", "-q", *words, "-r", str(capture), *options)
     sent: Sent = defaultdict(list)
     lines = [line.split("\t") for line in listed.splitlines()]
     starts = [n for n, line in enumerate(lines) if line[3] == prefix]
     for start, end in pairwise([*starts, len(lines)]):
         packet, source, target, _, offset, *_ = lines[start]
+        end = next((n for n in range(start, end) if lines[n][3] == f"{prefix}.unframed"), end)
         fields = [
             Shown(name.removeprefix(f"{prefix}."), int(at) - int(offset), int(length), value)
             for _, _, _, name, at, length, value in lines[start + 1 : end]
@@ -64,12 +77,19 @@ def by_tshark(script: Path, capture: Path, protocol: Protocol, options: Sequence
         sent[source, target].append(
             Frame(
                 int(packet),
-                [each for each in fields if each.name not in OTHERS],
+                [each for each in fields if each.name not in OTHERS and not each.name.startswith("_ws.")],
                 links.get("response_to", ""),
                 links.get("response_time", ""),
+                next((problem for each in fields if (problem := problem_of(each))), ""),
             )
         )
     return dict(sent)
+
+
+def problem_of(field: Shown) -> str:
+    """Return the kind of problem that an expert item has; empty for others."""
+    kind = field.value.partition(":")[0]
+    return kind if field.name == "_ws.expert.message" and kind in OF_FRAMES else ""
 
 
 def by_decode(capture: Path, protocol: Protocol) -> Sent:
@@ -78,10 +98,12 @@ def by_decode(capture: Path, protocol: Protocol) -> Sent:
     names, numbers = names_of(protocol), numbers_of(protocol)
     frames: dict[int, Record] = {}
     for record in read(capture, ports={protocol.ports[0]: protocol.name}):
+        ends = (record.client, record.server) if record.side == "client" else (record.server, record.client)
+        if record.kind == "problem" and record.error in OF_FRAMES and sent[ends]:
+            sent[ends][-1] = sent[ends][-1]._replace(problem=record.error)
         if record.kind != "frame" or record.protocol != protocol.name:
             continue
         frames[record.n] = record
-        ends = (record.client, record.server) if record.side == "client" else (record.server, record.client)
         request = frames.get(record.reply_to or 0)
         sent[ends].append(
             Frame(
@@ -91,7 +113,7 @@ def by_decode(capture: Path, protocol: Protocol) -> Sent:
                 f"{(record.time_ns - request.time_ns) / 1e9:.9f}" if request else "",
             )
         )
-    return dict(sent)
+    return {ends: frames for ends, frames in sent.items() if frames}
 
 
 def _fields(

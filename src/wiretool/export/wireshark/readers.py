@@ -75,8 +75,8 @@ def _value(layout: Layout, path: str, names: Names) -> Iterator[str]:
     match layout:
         case Group(members):
             yield from _group(members, path, names)
-        case Repeated(element, negative_is_empty):
-            yield from _repeated(element, path, names, negative_is_empty=negative_is_empty)
+        case Repeated():
+            yield from _repeated(layout, path, names)
         case Counted(count, content, negative_is_empty):
             width = WIDTHS[count.form]
             sign = "int" if count.form.islower() else "uint"
@@ -155,17 +155,20 @@ def _group(members: tuple[Member, ...], path: str, names: Names) -> Iterator[str
     yield "end"
 
 
-def _repeated(element: Layout, path: str, names: Names, *, negative_is_empty: bool) -> Iterator[str]:
+def _repeated(layout: Repeated, path: str, names: Names) -> Iterator[str]:
     yield "do"
     yield f"  if stop - at < 4 then return short(t, b, at, stop, {quoted(path)}) end"
     yield "  local count = b(at, 4):int()"
     yield f"  t:add(F[{quoted(names(f'{path}.count'))}], b(at, 4))"
-    if not negative_is_empty:
-        yield f"  if count < 0 then return bad(t, b, at + 4, stop, 'bad-count', {quoted(path)}) end"
+    limits = [] if layout.negative_is_empty else ["count < 0"]
+    if layout.count_max is not None:
+        limits.append(f"count > {layout.count_max}")
+    if limits:
+        yield f"  if {' or '.join(limits)} then return bad(t, b, at + 4, stop, 'bad-count', {quoted(path)}) end"
     yield "  at = at + 4"
     yield "  for _ = 1, count do"
     yield f"    if at >= stop then return short(t, b, at, stop, {quoted(path)}) end"
-    yield from (f"    {line}" for line in _value(element, path, names))
+    yield from (f"    {line}" for line in _value(layout.element, path, names))
     yield "  end"
     yield "end"
 

@@ -38,16 +38,16 @@ local function readers(problem)
     return bad(t, b, at, stop, "truncated-field", path)
   end
 
-  local function count_at(t, b, at, stop, width, sign, negative_is_empty, path)
+  local function count_at(t, b, at, stop, width, sign, negative_is_empty, kind, path)
     if stop - at < width then return short(t, b, at, stop, path) end
     local count = sign == "int" and b(at, width):int() or b(at, width):uint()
-    if count < 0 and not negative_is_empty then return bad(t, b, at, stop, "bad-nested-length", path) end
-    if stop - at - width < count then return bad(t, b, at, stop, "bad-nested-length", path) end
+    if count < 0 and not negative_is_empty then return bad(t, b, at, stop, kind, path) end
+    if stop - at - width < count then return bad(t, b, at, stop, kind, path) end
     return count
   end
 
   local function counted_text(t, b, at, stop, field, width, sign, negative_is_empty, path)
-    local count = count_at(t, b, at, stop, width, sign, negative_is_empty, path)
+    local count = count_at(t, b, at, stop, width, sign, negative_is_empty, "truncated-field", path)
     if not count then return nil end
     local text = count > 0 and java_text(b(at + width, count):raw()) or ""
     t:add(field, b(at, width + count), text)
@@ -55,7 +55,7 @@ local function readers(problem)
   end
 
   local function counted_bytes(t, b, at, stop, field, width, sign, negative_is_empty, path)
-    local count = count_at(t, b, at, stop, width, sign, negative_is_empty, path)
+    local count = count_at(t, b, at, stop, width, sign, negative_is_empty, "bad-nested-length", path)
     if not count then return nil end
     if count < 0 then
       t:add(b(at, width), path .. ": empty")
@@ -279,12 +279,12 @@ local function typed_frames(proto, F, experts, messages, length_max, column)
   end
 
   -- Shows the bytes up to the next header that fits, and returns where that is.
-  local function add_unframed(b, at, stop, tree)
+  local function add_unframed(b, at, stop, why, tree)
     local next = at + 1
     while next + HEADER_BYTES <= stop and not is_header(b, next) do next = next + 1 end
     if next + HEADER_BYTES > stop then next = stop end
     local item = tree:add(F.unframed, b(at, next - at))
-    item:add_proto_expert_info(experts.problem, "bytes without a frame")
+    item:add_proto_expert_info(experts.problem, why)
     return next
   end
 
@@ -308,7 +308,8 @@ local function typed_frames(proto, F, experts, messages, length_max, column)
         shown[#shown + 1] = add_frame(kind, b, at, size, pinfo, stream, tree)
         at, in_step = at + size, true
       else
-        at, in_step = add_unframed(b, at, stop, tree), false
+        local why = in_step and "frame-too-large: length" or "bytes without a frame"
+        at, in_step = add_unframed(b, at, stop, why, tree), false
       end
     end
     if #shown > 0 then pinfo.cols.info = table.concat(shown, ", ") end
