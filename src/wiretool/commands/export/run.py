@@ -38,5 +38,5 @@ def export_wireshark(output: Path | None, *, is_installed: bool) -> None:
 def plugin_folder() -> Path:
     """Return the folder where Wireshark looks for the plugins of a user."""
     if sys.platform == "win32":
-        return Path(os.environ["APPDATA"]) / "Wireshark" / "plugins"
+        return Path(os.environ.get("APPDATA", Path.home() / "AppData" / "Roaming")) / "Wireshark" / "plugins"
     return Path.home() / ".local" / "lib" / "wireshark" / "plugins"
