@@ -63,7 +63,11 @@ def ranges() -> list[Any]:
 
 
 def has_range(option: Any) -> bool:
-    return getattr(option, "min", None) is not None
+    return getattr(option.type, "min", None) is not None
+
+
+def test_there_are_ranges() -> None:
+    assert len(ranges()) >= 10
 
 
 @pytest.mark.parametrize("words", ranges())
@@ -84,7 +88,7 @@ def test_the_lists_of_commands_are_not_cut() -> None:
     """A description that is too long for a terminal of 80 columns would end in three dots."""
     group: Any = typer.main.get_command(cli.app)
     groups = [group, *(each for each in group.commands.values() if hasattr(each, "commands"))]
-    assert len(groups) == 4
+    assert len(groups) == 5
     for each in groups:
         for name, command in each.commands.items():
             assert not command.get_short_help_str(limit=80 - 6 - max(map(len, each.commands))).endswith("..."), name

@@ -95,7 +95,9 @@ def wait(
 def scale(
     ctx: typer.Context,
     stream: Annotated[str, typer.Argument(metavar="SCOPE/STREAM", show_default=False, help="Pravega stream")],
-    segments: Annotated[int, typer.Argument(metavar="N", min=1, show_default=False, help="new number of segments")],
+    segments: Annotated[
+        int, typer.Argument(metavar="N", min=1, show_default=False, help="new number of segments, at least 1")
+    ],
 ) -> None:
     """Split or merge segments of a stream until there are N."""
     from wiretool.errors import UsageError

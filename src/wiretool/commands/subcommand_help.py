@@ -1,10 +1,11 @@
 """Subcommands that the parser would take for an argument of the command before them."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import typer
-from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from wiretool.commands.narrow_help import fit_help
 
@@ -22,9 +23,6 @@ class PlainArgument(TyperArgument):
     def display_type_rich(self, ctx: Any) -> str | None:
         return None
 
-    def _get_number_range_help_str(self) -> str | None:
-        return range_words(getattr(self, "min", None), getattr(self, "max", None))
-
     def get_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the name as the command spells it, in brackets where the argument may be left out."""
         if self.metavar is None:
@@ -32,17 +30,10 @@ class PlainArgument(TyperArgument):
         return [self.metavar if self.required or self.metavar.startswith("[") else f"[{self.metavar}]"]
 
 
-class PlainOption(TyperOption):
-    """An option that help shows with its range in words: Typer writes `1<=x<=64`, and no option is called x."""
-
-    def _get_number_range_help_str(self) -> str | None:
-        return range_words(getattr(self, "min", None), getattr(self, "max", None))
-
-
-def range_words(least: float | None, most: float | None) -> str | None:
-    """Return the range of a number, as `1 to 64`; None without bounds."""
+def range_words(least: float | None, most: float | None) -> str:
+    """Return the range of a number, as `1 to 64`; empty without bounds."""
     if least is None:
-        return None if most is None else f"at most {most}"
+        return "" if most is None else f"at most {most}"
     return f"at least {least}" if most is None else f"{least} to {most}"
 
 
@@ -51,8 +42,9 @@ def show_plain_parameters(command: Any) -> None:
     for parameter in command.params:
         if type(parameter) is TyperArgument:
             parameter.__class__ = PlainArgument
-        elif type(parameter) is TyperOption:
-            parameter.__class__ = PlainOption
+        if hasattr(parameter.type, "_describe_range"):  # Typer writes `1<=x<=64`, and no option is called x
+            words = range_words(parameter.type.min, parameter.type.max)
+            parameter.type._describe_range = partial(str, words)
     for each in getattr(command, "commands", {}).values():
         show_plain_parameters(each)
 
