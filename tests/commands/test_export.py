@@ -36,7 +36,7 @@ def test_one_place_is_chosen(tmp_path: Path) -> None:
     assert not (tmp_path / "x").exists()
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / ".local").write_text("")
     ended = run("export", "wireshark", "--install", env={**os.environ, "HOME": str(tmp_path)})
     folder = tmp_path / ".local" / "lib" / "wireshark" / "plugins"

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.export.wireshark.shown import Frame, Sent, Shown, by_decode, by_tshark
+from tests.helpers.captures import pcap_bytes, tcp_packets
 from tests.helpers.forked import run
 from tests.helpers.tools import run_tool
+from wiretool.codec.message import Side
 from wiretool.protocols.base.registry import PROTOCOLS
 
 ROOT = Path(__file__).parents[3]
@@ -100,6 +102,27 @@ def test_traffic_of_real_clients_is_shown_as_decode_shows_it(path: Path, script:
 
 def test_pravega_is_recognised_on_other_ports(script: Path) -> None:
     assert compare("pravega", CAPTURES / "pravega" / "write.pcap", script, ("-o", "pravega.ports:1")) > 2_000
+
+
+def test_empty_messages_are_no_evidence_on_other_ports(script: Path, tmp_path: Path) -> None:
+    """Eight zeros are an Event of pravega, and an empty KeepAlive is one of two protocols."""
+    path = tmp_path / "other.pcap"
+    keep_alive = bytes.fromhex("0000006400000000")
+    talk: list[tuple[Side, bytes]] = [("client", bytes(8)), ("server", b"hello\r\n"), ("client", keep_alive)]
+    path.write_bytes(pcap_bytes(tcp_packets(talk, server=("10.0.0.2", 7777))))
+    assert packets(script, path, "pravega || pravega_draft") == []
+    talk = [("client", keep_alive), ("client", bytes.fromhex("ffffff81000000080000001100000005"))]
+    path.write_bytes(pcap_bytes(tcp_packets(talk, server=("10.0.0.2", 7777))))
+    assert len(packets(script, path, "pravega")) == 1
+
+
+def test_a_whole_second_is_shown_as_one(script: Path, tmp_path: Path) -> None:
+    path = tmp_path / "second.pcap"
+    hello = bytes.fromhex("ffffff81000000080000001100000005")
+    sent = tcp_packets([("client", hello), ("server", hello)], server=("10.0.0.2", 12345), acks=False)
+    asked, replied = (each for each in sent if hello in each.data)
+    path.write_bytes(pcap_bytes([asked, replied._replace(time_ns=asked.time_ns + 10**9)]))
+    assert packets(script, path, "pravega.response_time", *fields("pravega.response_time")) == ["1.000000000"]
 
 
 def packets(script: Path, path: Path, condition: str, *options: str) -> list[str]:

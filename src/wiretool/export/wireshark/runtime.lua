@@ -103,7 +103,7 @@ local function linker(proto, F, messages)
   local function client_of(stream, message, pinfo)
     if stream.client then return stream.client end
     local from, to = pinfo.src_port, pinfo.dst_port
-    if message.sender == "client" or message.is_first then
+    if message.sender == "client" then
       stream.client = from
     elseif message.sender == "server" then
       stream.client = to
@@ -111,6 +111,8 @@ local function linker(proto, F, messages)
       stream.client = from
     elseif pinfo.match_uint == from then
       stream.client = to
+    elseif message.is_first then
+      stream.client = from
     end
     return stream.client
   end
@@ -200,9 +202,8 @@ local function linker(proto, F, messages)
   local function show(link, item)
     if link.request then
       item:add(F.response_to, link.request.number):set_generated()
-      local elapsed = math.max(link.time - link.request.time, 0)
-      local whole = math.floor(elapsed)
-      item:add(F.response_time, NSTime.new(whole, math.floor((elapsed - whole) * 1e9 + 0.5))):set_generated()
+      local elapsed_ns = math.floor(math.max(link.time - link.request.time, 0) * 1e9 + 0.5)
+      item:add(F.response_time, NSTime.new(math.floor(elapsed_ns / 1e9), elapsed_ns % 1e9)):set_generated()
     elseif link.reply then
       item:add(F.response_in, link.reply.number):set_generated()
     end
@@ -315,18 +316,19 @@ local function typed_frames(proto, F, experts, messages, length_max, column)
     if #shown > 0 then pinfo.cols.info = table.concat(shown, ", ") end
   end
 
-  -- Whether a segment is nothing but whole messages of this protocol, each without bytes that are left over.
+  -- Whether a segment is nothing but whole messages of this protocol, each without bytes that are left over, and one
+  -- of them with fields: eight zeros are an empty message as well.
   local function fits(b)
-    local at, stop = 0, b:len()
+    local at, stop, has_fields = 0, b:len(), false
     while at < stop do
       if stop - at < HEADER_BYTES or not is_header(b, at) then return false end
       local kind, length = header_at(b, at)
       local size = HEADER_BYTES + length
       if stop - at < size then return false end
       if messages[kind].read(nothing, b, at + HEADER_BYTES, at + size, values) ~= at + size then return false end
-      at = at + size
+      at, has_fields = at + size, has_fields or length > 0
     end
-    return stop > 0
+    return has_fields
   end
 
   proto:register_heuristic("tcp", function(b, pinfo, tree)
