@@ -3,13 +3,12 @@
 `pytest -n 0 -m quick --note-slow` measures these tests, and adds those that take long to tests/slow_tests.txt.
 """
 
-import subprocess
+import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -18,11 +17,11 @@ TESTS = Path(__file__).parents[1]
 NOTES = TESTS / "slow_tests.txt"
 SLOW_S = 0.1
 #: Cases of each test, of those with parameters.
-CASES_MAX = 2
+CASES_MAX = 1
 #: Folders of which no test is quick: Java, and programs that are not wiretool's.
 SLOW_FOLDERS = ("tests/spark/", "tests/interop/")
-#: Helpers that start processes.
-PROCESSES = ("tests.helpers.forked", "tests.helpers.servers", "tests.helpers.kills", "subprocess")
+#: Imports of what starts processes.
+PROCESSES = re.compile(r"^ *(?:import subprocess\b|from (?:subprocess|tests\.helpers\.(?:forked|servers|kills))\b)", re.M)
 
 
 def quick_tests(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
@@ -34,7 +33,7 @@ def quick_tests(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
         cases[name] += 1
         if not isinstance(item, pytest.Function) or cases[name] > CASES_MAX:
             continue
-        if name not in slow and not name.startswith(SLOW_FOLDERS) and not starts_processes(item.module):
+        if name not in slow and has_quick_tests(item.path):
             yield item
 
 
@@ -44,10 +43,14 @@ def name_of(item: pytest.Item) -> str:
 
 
 @cache
-def starts_processes(module: ModuleType) -> bool:
-    """Return whether a test module has a helper that starts processes."""
-    values = vars(module).values()
-    return any(value is subprocess or getattr(value, "__module__", None) in PROCESSES for value in values)
+def has_quick_tests(file: Path) -> bool:
+    """Return whether a test file may have quick tests: it is in no slow folder, and imports nothing that starts processes.
+
+    It is not imported for that: pytest passes over the files without quick tests before it collects them.
+    """
+    if file.relative_to(TESTS.parent).as_posix().startswith(SLOW_FOLDERS):
+        return False
+    return PROCESSES.search(file.read_text()) is None
 
 
 class SlowTests:
