@@ -21,7 +21,9 @@ CASES_MAX = 1
 #: Folders of which no test is quick: Java, and programs that are not wiretool's.
 SLOW_FOLDERS = ("tests/spark/", "tests/interop/")
 #: Imports of what starts processes.
-PROCESSES = re.compile(r"^ *(?:import subprocess\b|from (?:subprocess|tests\.helpers\.(?:forked|servers|kills))\b)", re.M)
+PROCESSES = re.compile(
+    r"^ *(?:import subprocess\b|from (?:subprocess|tests\.helpers\.(?:forked|servers|kills))\b)", re.M
+)
 
 
 def quick_tests(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
@@ -44,9 +46,9 @@ def name_of(item: pytest.Item) -> str:
 
 @cache
 def has_quick_tests(file: Path) -> bool:
-    """Return whether a test file may have quick tests: it is in no slow folder, and imports nothing that starts processes.
+    """Return whether a test file may have quick tests: it is in no slow folder, and starts no processes.
 
-    It is not imported for that: pytest passes over the files without quick tests before it collects them.
+    Its imports are read as text: pytest passes over files without quick tests before it collects them.
     """
     if file.relative_to(TESTS.parent).as_posix().startswith(SLOW_FOLDERS):
         return False
