@@ -40,4 +40,10 @@ def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / ".local").write_text("")
     ended = run("export", "wireshark", "--install", env={**os.environ, "HOME": str(tmp_path)})
     folder = tmp_path / ".local" / "lib" / "wireshark" / "plugins"
-    assert (ended.returncode, ended.stderr.decode()) == (74, f"wiretool: cannot make {folder}: Not a directory\n")
+    assert (ended.returncode, ended.stderr.decode()) == (2, f"wiretool: cannot make {folder}: Not a directory\n")
+
+
+def test_an_empty_home_is_refused() -> None:
+    ended = run("export", "wireshark", "--install", env={**os.environ, "HOME": ""})
+    assert (ended.returncode, ended.stdout) == (2, b"")
+    assert b"--install: HOME is empty" in ended.stderr

@@ -30,6 +30,8 @@ class Bit:
 
     mask: int
     is_next_byte: bool
+    #: The bits of its byte that must be 0; else the kind of problem is `reserved-bits-set`.
+    reserved: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class NamedNumber:
     """One byte with a name for each value."""
 
     names: Mapping[int, str]
+    #: The kind of problem that any other value is.
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)

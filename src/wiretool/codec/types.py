@@ -304,7 +304,7 @@ class NamedByte(WireType):
         self.names = names
         self.kind = kind
         self._numbers = {name: number for number, name in names.items()}
-        self.layout = layouts.NamedNumber(names)
+        self.layout = layouts.NamedNumber(names, kind)
 
     def read(self, cursor: Cursor, path: str) -> str:
         start = cursor.at

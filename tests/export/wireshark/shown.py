@@ -28,6 +28,8 @@ OF_FRAMES = (
     "bad-nested-type",
     "bad-count",
     "bad-partial-marker",
+    "bad-utf",
+    "reserved-bits-set",
 )
 
 
@@ -68,7 +70,8 @@ def by_tshark(script: Path, capture: Path, protocol: Protocol, options: Sequence
     starts = [n for n, line in enumerate(lines) if line[3] == prefix]
     for start, end in pairwise([*starts, len(lines)]):
         packet, source, target, _, offset, *_ = lines[start]
-        end = next((n for n in range(start, end) if lines[n][3] == f"{prefix}.unframed"), end)
+        if lines[start + 1][3] == f"{prefix}.unframed":
+            continue
         fields = [
             Shown(name.removeprefix(f"{prefix}."), int(at) - int(offset), int(length), value)
             for _, _, _, name, at, length, value in lines[start + 1 : end]

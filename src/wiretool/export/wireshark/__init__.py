@@ -1,13 +1,16 @@
 """The declarations of messages as a dissector of Wireshark, in Lua."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 
-from wiretool.codec.message import Message
+from wiretool.codec.frames.prefix import Prefix
+from wiretool.codec.message import Message, fields_of
 from wiretool.export.wireshark.fields import Leaf, filter_names, filter_prefix, leaves_of
 from wiretool.export.wireshark.links import link_rules
 from wiretool.export.wireshark.lua import quoted
-from wiretool.export.wireshark.readers import reader
+from wiretool.export.wireshark.readers import read_function, tells_its_end
 from wiretool.protocols.base.protocol import Protocol
 
 #: Fields that frames of every protocol have, beside those of its messages: the constructor of each, with its label.
@@ -26,10 +29,22 @@ _EXPERTS: Mapping[str, str] = {
 }
 
 
-def dissector(protocols: Sequence[Protocol], version: str) -> str:
+#: The parts of the dissector that are not generated, in the order in which one uses another.
+_RUNTIME = ("head", "values", "positions", "links", "frames", "registration")
+#: A name that may be that of a variable in Lua.
+_IDENTIFIER = re.compile(
+    r"(?!(?:and|break|do|else|elseif|end|false|for|function|goto|if|in|local|nil|not|or|repeat|return|then|true|until"
+    r"|while)$)"
+    r"[A-Za-z_]\w*",
+    re.ASCII,
+)
+
+
+def make_dissector(protocols: Sequence[Protocol], version: str) -> str:
     """Return the Lua source of a dissector for some protocols, all of which are `is_exportable`."""
-    runtime = files(__package__).joinpath("runtime.lua").read_text()
-    parts, taken = [runtime.replace("@VERSION@", version)], set[int]()
+    folder = files(__package__).joinpath("runtime")
+    parts = [folder.joinpath(f"{name}.lua").read_text().replace("@VERSION@", version) for name in _RUNTIME]
+    taken = set[int]()
     for protocol in protocols:
         parts.append(_protocol(protocol, [port for port in protocol.ports if port not in taken]))
         taken.update(protocol.ports)
@@ -38,7 +53,23 @@ def dissector(protocols: Sequence[Protocol], version: str) -> str:
 
 def is_exportable(protocol: Protocol) -> bool:
     """Return whether data describes the frames of a protocol, and how each of its messages lies in bytes."""
-    return protocol.frames is not None
+    if protocol.frames is None or not _is_typed_header(protocol.frames):
+        return False
+    fields = [field for cls in protocol.messages for field in fields_of(cls)]
+    return all(_is_identifier(field.name) and field.wire.layout is not None for field in fields)
+
+
+def _is_typed_header(frames: Prefix) -> bool:
+    """Return whether frames begin with a type and a length of four bytes each, as frames.lua has them."""
+    return (frames.header_bytes, frames.length_at, frames.counted_from) == (8, 4, 8) and (
+        frames.length_min,
+        frames.order,
+        frames.magic,
+    ) == (0, ">", None)
+
+
+def _is_identifier(name: str) -> bool:
+    return _IDENTIFIER.fullmatch(name) is not None
 
 
 def _protocol(protocol: Protocol, ports: Sequence[int]) -> str:
@@ -61,13 +92,13 @@ def _protocol(protocol: Protocol, ports: Sequence[int]) -> str:
         *(f"  {name} = ProtoExpert.new({quoted(f'{prefix}.{name}')}, {kind})," for name, kind in _EXPERTS.items()),
         "}",
         "proto.fields, proto.experts = F, experts",
-        "local short, bad, counted_text, counted_bytes, measured = readers(experts.problem)",
+        "local short, bad, unshown, counted_text, counted_bytes, measured = make_readers(experts.problem)",
         "local messages = {",
         *(f"  [{cls.declaration.type_id}] = {_message(protocol, cls, names, own)}," for cls, own in leaves.items()),
         "}",
-        f"typed_frames(proto, F, experts, messages, {protocol.frames.length_max}, {quoted(protocol.name)})",
-        f"on_ports(proto, {quoted(','.join(map(str, ports)))})",
-        f"statistics({quoted(protocol.name)}, {quoted(prefix)}, messages)",
+        f"dissect_frames(proto, F, experts, messages, {protocol.frames.length_max}, {quoted(protocol.name)})",
+        f"register_ports(proto, {quoted(','.join(map(str, ports)))})",
+        f"register_statistics({quoted(protocol.name)}, {quoted(prefix)}, messages)",
         "end",
     ]
     return "\n".join(lines) + "\n"
@@ -80,8 +111,14 @@ def _frame_fields(prefix: str) -> Iterator[str]:
 
 def _message_fields(names: Mapping[Leaf, str]) -> Iterator[str]:
     """Yield the registration of each field of messages; those with the same name and kind are the same field."""
-    made = {_key(leaf, name): _proto_field(leaf, quoted(name)) for leaf, name in names.items()}
-    yield from (f"  [{quoted(key)}] = {field}," for key, field in made.items())
+    alike: dict[str, Leaf] = {}
+    for leaf, name in names.items():
+        first = alike.setdefault(_key(leaf, name), leaf)
+        if first.doc != leaf.doc:
+            alike[_key(leaf, name)] = replace(first, doc="")
+    yield from (
+        f"  [{quoted(key)}] = {_proto_field(leaf, quoted(key.partition(':')[0]))}," for key, leaf in alike.items()
+    )
 
 
 def _key(leaf: Leaf, name: str) -> str:
@@ -119,7 +156,8 @@ def _message(protocol: Protocol, cls: type[Message], names: Mapping[Leaf, str], 
         f"title = {quoted(f'{protocol.title}: {declaration.name}')}",
         f"sender = {quoted(declaration.sender)}",
         *(["is_first = true"] if declaration.name in protocol.first_messages else []),
+        *(["tells = true"] if tells_its_end(cls) else []),
         *(["is_failure = true"] if declaration.is_failure else []),
         *rules,
     ]
-    return f"{{\n    {', '.join(parts)},\n    read = {reader(cls, keys.__getitem__, linked)},\n  }}"
+    return f"{{\n    {', '.join(parts)},\n    read = {read_function(cls, keys.__getitem__, linked)},\n  }}"

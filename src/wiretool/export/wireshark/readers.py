@@ -1,5 +1,6 @@
 """Lua code that reads the fields of one message and adds them to the tree, from their layouts."""
 
+import re
 from collections.abc import Callable, Collection, Iterator
 
 from wiretool.codec.layouts import (
@@ -22,11 +23,14 @@ from wiretool.export.wireshark.lua import quoted, raw_literal
 #: Bytes of a number, by its character for `struct`.
 WIDTHS = {"b": 1, "B": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "Q": 8}
 
+#: Elements of a list that are shown: Wireshark refuses a packet of a million items.
+SHOWN_ELEMENTS_MAX = 10_000
+
 #: Returns the key of the field with a path, in the table of fields.
 Names = Callable[[str], str]
 
 
-def reader(cls: type[Message], names: Names, linked: Collection[str]) -> str:
+def read_function(cls: type[Message], names: Names, linked: Collection[str]) -> str:
     """Return a Lua function that adds the fields of a message to a tree; it returns where they end.
 
     For a message that breaks its declaration it returns nil, and where the fields end that it could read.
@@ -40,6 +44,11 @@ def reader(cls: type[Message], names: Names, linked: Collection[str]) -> str:
         lines += _linked(member, names, field) if field.name in linked else _member(member, field.name, names)
     body = "".join(f"      {line}\n" for line in lines)
     return f"function(t, b, at, stop, values)\n{body}      return at\n    end"
+
+
+def tells_its_end(cls: type[Message]) -> bool:
+    """Return whether the fields of a message tell where it ends, so that few bytes are such a message by chance."""
+    return not any(isinstance(field.wire.layout, Rest) for field in fields_of(cls))
 
 
 def _linked(member: Member, names: Names, field: Field) -> Iterator[str]:
@@ -90,11 +99,19 @@ def _value(layout: Layout, path: str, names: Names) -> Iterator[str]:
         case Rest():
             yield f"if at < stop then t:add(F[{quoted(names(path))}], b(at, stop - at)) end"
             yield "at = stop"
-        case Bit(_, is_next_byte):
+        case Bit(_, is_next_byte, reserved):
+            if reserved:
+                is_set = " or ".join(f"b(at, 1):bitfield({first}, {count}) ~= 0" for first, count in _runs(reserved))
+                yield from _refused(f"({is_set})", "reserved-bits-set", 1, path)
             if is_next_byte:
                 yield from _fixed(1, path, names)
             else:
                 yield f"t:add(F[{quoted(names(path))}], b(at - 1, 1))"
+        case NamedNumber(values, kind):
+            yield f"local number = at < stop and b(at, 1):uint() or {next(iter(values))}"
+            unknown = " and ".join(f"number ~= {value}" for value in values)
+            yield from _refused(unknown, kind, 1, path)
+            yield from _fixed(1, path, names)
         case Number(form, only, within_left):
             yield from _number(form, only, path, names, within_left=within_left)
         case _:
@@ -110,12 +127,24 @@ def _moved(call: str) -> Iterator[str]:
 
 def _number(form: str, only: int | None, path: str, names: Names, *, within_left: bool) -> Iterator[str]:
     width = WIDTHS[form]
-    value = f"b(at, {width}):{'int' if form.islower() else 'uint'}()"
+    sign = "int" if form.islower() else "uint"
+    value = f"b(at, {width}):{sign if width < 8 else f'{sign}64'}()"
     if only is not None:
         yield from _checked(f"{value} ~= {only}", "bad-nested-type", width, path, names)
     elif within_left:
         yield from _checked(f"{value} > stop - at", "bad-nested-length", width, path, names)
     yield from _fixed(width, path, names)
+
+
+def _runs(mask: int) -> Iterator[tuple[int, int]]:
+    """Yield the first bit of each run of set bits in a byte, from the highest one on, and their number."""
+    for run in re.finditer("1+", f"{mask:08b}"):
+        yield run.start(), len(run[0])
+
+
+def _refused(is_bad: str, kind: str, width: int, path: str) -> Iterator[str]:
+    """Yield the lines that end a message at a value that no reader takes."""
+    yield f"if stop - at >= {width} and {is_bad} then return bad(t, b, at, stop, {quoted(kind)}, {quoted(path)}) end"
 
 
 def _checked(is_bad: str, kind: str, width: int, path: str, names: Names) -> Iterator[str]:
@@ -127,7 +156,7 @@ def _checked(is_bad: str, kind: str, width: int, path: str, names: Names) -> Ite
 
 def _width(layout: Layout) -> int:
     match layout:
-        case Truth() | NamedNumber():
+        case Truth():
             return 1
         case UuidBytes():
             return 16
@@ -166,8 +195,10 @@ def _repeated(layout: Repeated, path: str, names: Names) -> Iterator[str]:
     if limits:
         yield f"  if {' or '.join(limits)} then return bad(t, b, at + 4, stop, 'bad-count', {quoted(path)}) end"
     yield "  at = at + 4"
-    yield "  for _ = 1, count do"
+    yield "  local t = t"
+    yield "  for number = 1, count do"
     yield f"    if at >= stop then return short(t, b, at, stop, {quoted(path)}) end"
+    yield f"    if number == {SHOWN_ELEMENTS_MAX + 1} then t = unshown(t, b, at, stop, {quoted(path)}, count) end"
     yield from (f"    {line}" for line in _value(layout.element, path, names))
     yield "  end"
     yield "end"

@@ -28,7 +28,7 @@ class HighBit(Bool):
 
     name = "bit 7"
     form = ""
-    layout = Bit(_AT_TAIL, is_next_byte=True)
+    layout = Bit(_AT_TAIL, is_next_byte=True, reserved=0xFF & ~(_AT_TAIL | _END_OF_SEGMENT))
 
     def read(self, cursor: Cursor, path: str) -> bool:
         start = cursor.at

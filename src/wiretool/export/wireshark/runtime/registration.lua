@@ -1,0 +1,56 @@
+-- Ports and statistics.
+
+-- Preferences for the ports of a protocol, and its registration on them.
+local function register_ports(proto, ports)
+  local tcp = DissectorTable.get("tcp.port")
+  local current = ports
+  proto.prefs.ports = Pref.range("TCP ports", ports, "TCP ports of servers", 65535)
+  tcp:add_for_decode_as(proto)
+  if current ~= "" then tcp:add(current, proto) end
+  function proto.prefs_changed()
+    local chosen = tostring(proto.prefs.ports)
+    if chosen ~= current then
+      if current ~= "" then tcp:remove(current, proto) end
+      if chosen ~= "" then tcp:add(chosen, proto) end
+      current = chosen
+    end
+  end
+end
+
+-- A window under Statistics: how many messages of each type, their bytes, and the times of their replies.
+local function register_statistics(name, prefix, messages)
+  if not gui_enabled() then return end
+  local types, lengths = Field.new(prefix .. ".type"), Field.new(prefix .. ".length")
+
+  register_menu("wiretool: messages of " .. name, function()
+    local window = TextWindow.new("Messages of " .. name)
+    local tap = Listener.new("tcp", prefix)
+    local counts = {}
+    window:set_atclose(function() tap:remove() end)
+
+    function tap.packet()
+      local sizes = { lengths() }
+      for n, kind in ipairs({ types() }) do
+        local found = counts[kind.value] or { messages = 0, bytes = 0 }
+        counts[kind.value] = found
+        found.messages, found.bytes = found.messages + 1, found.bytes + HEADER_BYTES + sizes[n].value
+      end
+    end
+
+    function tap.reset() counts = {} end
+
+    function tap.draw()
+      local order = {}
+      for kind in pairs(counts) do order[#order + 1] = kind end
+      table.sort(order, function(a, b) return counts[a].messages > counts[b].messages end)
+      local lines = { string.format("%-32s %10s %14s", "message", "messages", "bytes") }
+      for _, kind in ipairs(order) do
+        local message = messages[kind] and messages[kind].name or "Unknown (" .. kind .. ")"
+        lines[#lines + 1] = string.format("%-32s %10d %14d", message, counts[kind].messages, counts[kind].bytes)
+      end
+      window:set(table.concat(lines, "\n") .. "\n")
+    end
+
+    retap_packets()
+  end, MENU_STAT_UNSORTED)
+end

@@ -1,0 +1,102 @@
+-- Values of fields, and the problems that they have.
+
+-- Java's modified UTF-8 as UTF-8: NUL has two bytes, other planes have surrogates.
+local function java_text(raw)
+  if not raw:find("[%z\xC0\xED]") then return raw end
+  raw = raw:gsub("\xC0\x80", "\0"):gsub("%z", "\xE2\x90\x80") -- Wireshark's text ends at a NUL
+  return (raw:gsub("\xED([\xA0-\xAF])([\x80-\xBF])\xED([\xB0-\xBF])([\x80-\xBF])", function(a, b, c, d)
+    local high = (a:byte() - 0xA0) * 64 + b:byte() - 0x80
+    local low = (c:byte() - 0xB0) * 64 + d:byte() - 0x80
+    local code = 0x10000 + high * 1024 + low
+    return string.char(
+      0xF0 + math.floor(code / 262144),
+      0x80 + math.floor(code / 4096) % 64,
+      0x80 + math.floor(code / 64) % 64,
+      0x80 + code % 64
+    )
+  end))
+end
+
+-- Whether bytes are text as Java reads it: overlong forms pass, forms of four bytes do not.
+local function is_java_text(raw)
+  local at = raw:find("[\x80-\xFF]")
+  while at do
+    if raw:find("^[\xC0-\xDF][\x80-\xBF]", at) then
+      at = at + 2
+    elseif raw:find("^[\xE0-\xEF][\x80-\xBF][\x80-\xBF]", at) then
+      at = at + 3
+    else
+      return false
+    end
+    at = raw:find("[\x80-\xFF]", at)
+  end
+  return true
+end
+
+-- A tree that shows nothing.
+local nothing = {}
+function nothing.add() return nothing end
+function nothing.set_len() end
+function nothing.add_proto_expert_info() end
+
+-- Makes the readers that all messages of a protocol share; `problem` is its expert field.
+-- They return where a value ends, or nil and where it begins.
+local function make_readers(problem)
+  local function bad(t, b, at, stop, kind, path)
+    t:add_proto_expert_info(problem, kind .. ": " .. path)
+    return nil, at
+  end
+
+  local function short(t, b, at, stop, path)
+    return bad(t, b, at, stop, "truncated-field", path)
+  end
+
+  local function count_at(t, b, at, stop, width, sign, negative_is_empty, kind, path)
+    if stop - at < width then return short(t, b, at, stop, path) end
+    local count = sign == "int" and b(at, width):int() or b(at, width):uint()
+    if count < 0 and not negative_is_empty then return bad(t, b, at, stop, kind, path) end
+    if stop - at - width < count then return bad(t, b, at, stop, kind, path) end
+    return count
+  end
+
+  local function counted_text(t, b, at, stop, field, width, sign, negative_is_empty, path)
+    local count = count_at(t, b, at, stop, width, sign, negative_is_empty, "truncated-field", path)
+    if not count then return nil end
+    local raw = count > 0 and b:raw(at + width, count) or ""
+    if not is_java_text(raw) then return bad(t, b, at, stop, "bad-utf", path) end
+    t:add(field, b(at, width + count), java_text(raw))
+    return at + width + count
+  end
+
+  local function counted_bytes(t, b, at, stop, field, width, sign, negative_is_empty, path)
+    local count = count_at(t, b, at, stop, width, sign, negative_is_empty, "bad-nested-length", path)
+    if not count then return nil end
+    if count < 0 then
+      t:add(b(at, width), path .. ": empty")
+      return at + width
+    end
+    t:add(field, b(at, width)) -- the type of the field reads the count
+    return at + width + count
+  end
+
+  local function measured(t, b, at, stop, field, length, path)
+    if length < 0 then return bad(t, b, at, stop, "bad-nested-length", path) end
+    if stop - at < length then return bad(t, b, at, stop, "bad-nested-length", path) end
+    if length > 0 then t:add(field, b(at, length)) end
+    return at + length
+  end
+
+  -- Shows that the other elements of a list are not shown, and returns the tree that they go to.
+  local function unshown(t, b, at, stop, path, count)
+    t:add(b(at, stop - at), string.format("%s: not shown: %d elements altogether", path, count))
+    return nothing
+  end
+
+  return short, bad, unshown, counted_text, counted_bytes, measured
+end
+
+-- A tree that shows nothing: messages are read with it to see whether they fit.
+local nothing = {}
+function nothing.add() return nothing end
+function nothing.set_len() end
+function nothing.add_proto_expert_info() end
