@@ -30,7 +30,7 @@ _EXPERTS: Mapping[str, str] = {
 
 
 #: The parts of the dissector that are not generated, in the order in which one uses another.
-_RUNTIME = ("head", "values", "positions", "links", "frames", "registration")
+_RUNTIME = ("head", "values", "positions", "links", "frames", "typed", "registration")
 #: A name that may be that of a variable in Lua.
 _IDENTIFIER = re.compile(
     r"(?!(?:and|break|do|else|elseif|end|false|for|function|goto|if|in|local|nil|not|or|repeat|return|then|true|until"
@@ -96,7 +96,7 @@ def _protocol(protocol: Protocol, ports: Sequence[int]) -> str:
         "local messages = {",
         *(f"  [{cls.declaration.type_id}] = {_message(protocol, cls, names, own)}," for cls, own in leaves.items()),
         "}",
-        f"dissect_frames(proto, F, experts, messages, {protocol.frames.length_max}, {quoted(protocol.name)})",
+        f"dissect_typed_frames(proto, F, experts, messages, {protocol.frames.length_max}, {quoted(protocol.name)})",
         f"register_ports(proto, {quoted(','.join(map(str, ports)))})",
         f"register_statistics({quoted(protocol.name)}, {quoted(prefix)}, messages)",
         "end",

@@ -1,11 +1,22 @@
--- Frames of eight bytes of header and a message.
+-- Frames one after another in the bytes of a connection, whatever their header.
+--
+-- The form of the frames of a protocol is a table of functions; places are those of a frame, and `stop` the end of its
+-- bytes or of those that are there:
+--   header_bytes        of the header, which has the size of the frame
+--   first_bytes         a pattern for the first byte of a frame of a known message, and
+--   beginning           one for its first bytes
+--   size_at(b, at)      the size of the frame, header included; nil and the kind of problem where no frame begins
+--   known_size_at(b, at)  the same for frames of known messages that may stand anywhere, nil for others
+--   tells(b, at)        whether the message has more to tell it from other bytes than its length
+--   is_listed(b, at)    whether its message is known, wherever it may stand
+--   is_message(b, at, stop)  whether a whole frame reads to its end
+--   add_frame(b, at, stop, pinfo, stream, tree)  shows a whole frame, and returns its name
+--   add_header(b, at, stop, tree)  shows the header of a frame that is cut; returns its item and its name
 
-local HEADER_BYTES = 8
 -- After bytes without a frame, a header is believed to begin one that is not whole yet if it has so many bytes at most.
 local OPEN_FRAME_BYTES = 65536
 -- So many messages that follow one another are no chance.
 local CHAIN_FRAMES = 4
-local read_header = Struct.unpack
 
 -- Appends names to the column of a packet for which TCP may call a dissector several times.
 local function add_info(pinfo, names)
@@ -16,41 +27,31 @@ local function add_info(pinfo, names)
   pinfo.private.wiretool = "shown"
 end
 
--- Finds frames of a protocol in bytes that begin anywhere. `messages` are by type; `length_max`: of the bytes after the
--- header.
-local function frame_finder(messages, length_max)
-  local values = {}
-
-  -- Whether a type is that of a message outside of blocks: the others may be any bytes.
-  local function is_known(kind, length)
-    return messages[kind] ~= nil and messages[kind].sender ~= "block" and length <= length_max
-  end
-
-  -- Whether bytes are a whole message without bytes that are left over.
-  local function is_message(kind, b, at, stop)
-    return messages[kind].read(nothing, b, at + HEADER_BYTES, stop, values) == stop
-  end
+-- Finds frames of a form in bytes that begin anywhere.
+local function frame_finder(form)
+  local header_bytes = form.header_bytes
 
   -- Whether whole messages follow one another from a place on, up to the end of the bytes or for a while; the last one
   -- may be cut. One of them must tell more than its length, except `at_front`, where the first one only has to fit.
   local function are_believed(b, at, stop, at_front)
     local first, tells = at, false
     for _ = 1, CHAIN_FRAMES do
-      if stop - at < HEADER_BYTES then break end
-      local kind, length = read_header(">i4I4", b:raw(at, HEADER_BYTES))
-      local frame_stop = at + HEADER_BYTES + length
-      if not messages[kind] or length > length_max then return false end
-      if frame_stop > stop then return at > first and is_known(kind, length) and (tells or messages[kind].tells) end
-      if not is_message(kind, b, at, frame_stop) then return false end
-      tells = tells or messages[kind].tells and length > 0
-      at = frame_stop
+      if stop - at < header_bytes then break end
+      local size = form.size_at(b, at)
+      if not size or not form.is_listed(b, at) then return false end
+      if at + size > stop then
+        return at > first and form.known_size_at(b, at) ~= nil and (tells or form.tells(b, at))
+      end
+      if not form.is_message(b, at, at + size) then return false end
+      tells = tells or size > header_bytes and form.tells(b, at)
+      at = at + size
     end
     return tells or at_front
   end
 
   -- Where a header may begin that the next packet completes.
   local function tail_of(raw, at, stop)
-    local first = raw:find("[\0\255]", math.max(#raw - HEADER_BYTES + 2, 1))
+    local first = raw:find(form.first_bytes, math.max(#raw - header_bytes + 2, 1))
     if first then return at + first - 1, DESEGMENT_ONE_MORE_SEGMENT end
     return stop
   end
@@ -60,16 +61,15 @@ local function frame_finder(messages, length_max)
   local function find_frame(b, at, stop, is_asked)
     local raw, from, open, missing = b:raw(at, stop - at), 1, nil, nil
     while true do
-      local found = raw:find("[\0\255][\0\255]", from)
-      if not found or found + HEADER_BYTES - 1 > #raw then break end
-      local kind, length = read_header(">i4I4", raw, found)
-      if is_known(kind, length) then
-        local here = at + found - 1
-        local frame_stop = here + HEADER_BYTES + length
-        if frame_stop <= stop then
+      local found = raw:find(form.beginning, from)
+      if not found or found + header_bytes - 1 > #raw then break end
+      local here = at + found - 1
+      local size = form.known_size_at(b, here)
+      if size then
+        if here + size <= stop then
           if are_believed(b, here, stop, here == at and not is_asked) then return here end
-        elseif not open and length <= OPEN_FRAME_BYTES then
-          open, missing = here, frame_stop - stop + (messages[kind].tells and 0 or HEADER_BYTES)
+        elseif not open and size <= OPEN_FRAME_BYTES then
+          open, missing = here, here + size - stop + (form.tells(b, here) and 0 or header_bytes)
         end
       end
       from = found + 1
@@ -82,11 +82,10 @@ local function frame_finder(messages, length_max)
   local function are_frames(b)
     local at, stop, has_fields = 0, b:len(), false
     while at < stop do
-      if stop - at < HEADER_BYTES then return false end
-      local kind, length = read_header(">i4I4", b:raw(at, HEADER_BYTES))
-      local frame_stop = at + HEADER_BYTES + length
-      if not is_known(kind, length) or frame_stop > stop or not is_message(kind, b, at, frame_stop) then return false end
-      at, has_fields = frame_stop, has_fields or length > 0
+      if stop - at < header_bytes then return false end
+      local size = form.known_size_at(b, at)
+      if not size or at + size > stop or not form.is_message(b, at, at + size) then return false end
+      at, has_fields = at + size, has_fields or size > header_bytes
     end
     return has_fields
   end
@@ -94,46 +93,17 @@ local function frame_finder(messages, length_max)
   return find_frame, are_frames
 end
 
--- Dissects a protocol whose frames have a type and a length in a header of eight bytes.
--- `length_max`: of the bytes after the header; `column`: its name in the list of packets.
-local function dissect_frames(proto, F, experts, messages, length_max, column)
-  local forget_links, stream_of, link_message = link_replies(proto, F)
+-- Dissects a protocol whose frames have a form. `column`: its name in the list of packets; `stream_of` and `forget_links`
+-- are of `link_replies`.
+local function dissect_frames(proto, F, experts, form, column, stream_of, forget_links)
   local forget_positions, begin, finish = follow_positions()
-  local find_frame, are_frames = frame_finder(messages, length_max)
-  local f_type, f_length = F.type, F.length
+  local find_frame, are_frames = frame_finder(form)
+  local header_bytes, size_at, add_frame = form.header_bytes, form.size_at, form.add_frame
   local unframed_title = proto.description .. ": bytes without a frame"
-  local values = {} -- of the fields that link, of the message that is read; each reader sets those of its message
 
   function proto.init()
     forget_links()
     forget_positions()
-  end
-
-  local function add_header(message, b, at, count, tree)
-    local item = tree:add(proto, b(at, count), message and message.title or "Unknown")
-    item:add(f_type, b(at, 4))
-    item:add(f_length, b(at + 4, 4))
-    return item
-  end
-
-  local function add_message(message, b, at, stop, pinfo, stream, item)
-    local done, broken_at = message.read(item, b, at, stop, values)
-    if done then link_message(message, values, stream, pinfo, b:len() * 0x4000000 + at, item) end
-    if message.is_failure then item:add_proto_expert_info(experts.failure, message.name) end
-    return done or broken_at
-  end
-
-  local function add_frame(kind, b, at, size, pinfo, stream, tree)
-    local message = messages[kind]
-    local item = add_header(message, b, at, size, tree)
-    local done = at + HEADER_BYTES
-    if message then
-      done = add_message(message, b, done, at + size, pinfo, stream, item)
-    else
-      item:add_proto_expert_info(experts.problem, "unknown-type: no message has type " .. kind)
-    end
-    if done < at + size then item:add(F.left_over, b(done, at + size - done)) end
-    return message and message.name or "Unknown"
   end
 
   local function add_unframed(b, at, stop, why, tree)
@@ -141,13 +111,12 @@ local function dissect_frames(proto, F, experts, messages, length_max, column)
     item:add(F.unframed, b(at, stop - at)):add_proto_expert_info(experts.problem, why)
   end
 
-  -- Shows the beginning of a frame whose other bytes do not come to the dissector.
+  -- Shows the beginning of a frame whose other bytes do not come to the dissector, and returns its name.
   local function add_cut(b, at, stop, size, tree)
-    local message = messages[read_header(">i4", b:raw(at, 4))]
-    local item = add_header(message, b, at, stop - at, tree)
+    local item, name = form.add_header(b, at, stop, tree)
     local why = string.format("incomplete: %d of %d bytes, as packets are not whole or not reassembled", stop - at, size)
     item:add_proto_expert_info(experts.problem, why)
-    return message and message.name or "Unknown"
+    return name
   end
 
   -- Shows the frames from `at` on. Returns where it ends, whether a frame begins there, the size of a frame that is cut
@@ -161,15 +130,14 @@ local function dissect_frames(proto, F, experts, messages, length_max, column)
         if missing or next == stop then return next, false, nil, missing end
         at, is_in_step = next, true
       end
-      if stop - at < HEADER_BYTES then return at, true, nil, DESEGMENT_ONE_MORE_SEGMENT end
-      local kind, length = read_header(">i4I4", b:raw(at, HEADER_BYTES))
-      local size = HEADER_BYTES + length
-      if length > length_max then
-        is_in_step, why = false, "frame-too-large: length"
+      if stop - at < header_bytes then return at, true, nil, DESEGMENT_ONE_MORE_SEGMENT end
+      local size, wrong = size_at(b, at)
+      if not size then
+        is_in_step, why = false, wrong
       elseif size > stop - at then
         return at, true, size, size - (stop - at)
       else
-        shown[#shown + 1] = add_frame(kind, b, at, size, pinfo, stream, tree)
+        shown[#shown + 1] = add_frame(b, at, at + size, pinfo, stream, tree)
         at = at + size
       end
     end
