@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.helpers.forked import run
 from wiretool.protocols.base.registry import PROTOCOLS
 
-EXPORTED = ("pravega", "pravega-draft")
+EXPORTED = ("pravega", "pravega-draft", "sbp")
 
 
 def test_skipped_protocols_are_listed(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ Each `WireType` describes itself with one of these. Numbers are big-endian.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,4 +102,12 @@ class Group:
     members: tuple[Member, ...]
 
 
-Layout = Number | Truth | Bit | UuidBytes | NamedNumber | Counted | Measured | Rest | Repeated | Group
+@dataclass(frozen=True, slots=True)
+class CountedTable:
+    """A count of bytes, then a FlatBuffers table that is the root of them."""
+
+    count: Number
+    table: type[Any]
+
+
+Layout = Number | Truth | Bit | UuidBytes | NamedNumber | Counted | Measured | Rest | Repeated | Group | CountedTable

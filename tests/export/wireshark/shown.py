@@ -2,7 +2,8 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +13,9 @@ from wiretool.codec.layouts import NamedNumber
 from wiretool.codec.message import fields_of
 from wiretool.dissect.dissector import annotate, read
 from wiretool.export.wireshark.fields import filter_names, filter_prefix, leaves_of
+from wiretool.export.wireshark.tables import PAYLOAD, frame_names
 from wiretool.protocols.base.protocol import Protocol
+from wiretool.protocols.base.table_frames import TableFrames
 from wiretool.records import Record
 
 LISTING = Path(__file__).with_name("listing.lua")
@@ -30,6 +33,13 @@ OF_FRAMES = (
     "bad-partial-marker",
     "bad-utf",
     "reserved-bits-set",
+    "unknown_opcode",
+    "bad_flatbuffer_header",
+    "missing_required_field",
+    "record_length_mismatch",
+    "bad_record_meta",
+    "header_length_overflow",
+    "unsupported_header_format",
 )
 
 
@@ -50,8 +60,8 @@ class Frame(NamedTuple):
     #: The packet of the request, and the seconds since then; empty for none.
     response_to: str = ""
     response_time: str = ""
-    #: The kind of problem of its fields; empty for none.
-    problem: str = ""
+    #: The kinds of problems of its fields.
+    problems: frozenset[str] = frozenset()
 
 
 #: The frames that one end of a connection sent to the other, in their order.
@@ -83,7 +93,7 @@ def by_tshark(script: Path, capture: Path, protocol: Protocol, options: Sequence
                 [each for each in fields if each.name not in OTHERS and not each.name.startswith("_ws.")],
                 links.get("response_to", ""),
                 links.get("response_time", ""),
-                next((problem for each in fields if (problem := problem_of(each))), ""),
+                frozenset(problem for each in fields if (problem := problem_of(each))),
             )
         )
     return dict(sent)
@@ -98,12 +108,13 @@ def problem_of(field: Shown) -> str:
 def by_decode(capture: Path, protocol: Protocol) -> Sent:
     """Return the frames of a protocol as `decode` has them."""
     sent: Sent = defaultdict(list)
-    names, numbers = names_of(protocol), numbers_of(protocol)
+    shown_fields = fields_of_frames(protocol)
     frames: dict[int, Record] = {}
-    for record in read(capture, ports={protocol.ports[0]: protocol.name}):
+    for record in read(capture, ports=dict.fromkeys(protocol.ports, protocol.name)):
         ends = (record.client, record.server) if record.side == "client" else (record.server, record.client)
         if record.kind == "problem" and record.error in OF_FRAMES and sent[ends]:
-            sent[ends][-1] = sent[ends][-1]._replace(problem=record.error)
+            before = sent[ends][-1]
+            sent[ends][-1] = before._replace(problems=before.problems | {record.error})
         if record.kind != "frame" or record.protocol != protocol.name:
             continue
         frames[record.n] = record
@@ -111,12 +122,19 @@ def by_decode(capture: Path, protocol: Protocol) -> Sent:
         sent[ends].append(
             Frame(
                 record.packets[1],
-                list(_fields(record, names, numbers)),
+                list(shown_fields(record)),
                 str(request.packets[1]) if request else "",
                 f"{(record.time_ns - request.time_ns) / 1e9:.9f}" if request else "",
             )
         )
     return {ends: frames for ends, frames in sent.items() if frames}
+
+
+def fields_of_frames(protocol: Protocol) -> Callable[[Record], Iterator[Shown]]:
+    """Return the function that yields the fields of a frame of a protocol, those that it has bytes for."""
+    if isinstance(protocol.frames, TableFrames):
+        return partial(_table_fields, names=table_names_of(protocol, protocol.frames))
+    return partial(_fields, names=names_of(protocol), numbers=numbers_of(protocol))
 
 
 def _fields(
@@ -127,6 +145,29 @@ def _fields(
         name = path if span.offset < HEADER_BYTES else names.get((record.message, path), "left_over")
         value = value_text(span.value)
         yield Shown(name, span.offset, span.length, str(numbers.get((name, value), value)))
+
+
+def _table_fields(record: Record, names: Mapping[str, str]) -> Iterator[Shown]:
+    """Yield the fields of a frame with a table, without what FlatBuffers has between them, in the order of bytes."""
+    for span in annotate(record):
+        path = re.sub(r"\[\d+\]", "", span.path)
+        if span.length and "(" not in path:
+            yield Shown(names.get(path, path), span.offset, span.length, number_text(value_text(span.value)))
+
+
+def number_text(value: str) -> str:
+    """Return a value as tshark shows it: `0x04 (SYSTEM_ERROR)` as 4."""
+    number = re.fullmatch(r"(0x[0-9a-f]+|-?[0-9]+) \(.*\)", value)
+    return str(int(number[1], 0)) if number else value
+
+
+def table_names_of(protocol: Protocol, frames: TableFrames) -> dict[str, str]:
+    """Return the filter names of the fields of tables, without that of the protocol, by their paths in annotations."""
+    prefix = f"{filter_prefix(protocol.name)}."
+    return {
+        leaf.path if leaf.path.startswith(f"{PAYLOAD}.") else f"{leaf.message}.{leaf.path}": name.removeprefix(prefix)
+        for leaf, name in frame_names(protocol.name, frames).items()
+    }
 
 
 def names_of(protocol: Protocol) -> dict[tuple[str, str], str]:

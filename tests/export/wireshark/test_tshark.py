@@ -37,8 +37,8 @@ def comparable(field: Shown) -> Shown:
 
 
 def check_alike(ours: Frame, theirs: Frame) -> None:
-    """Check the fields with bytes of their own, in their order, and the kind of problem."""
-    assert (theirs.packet, theirs.problem) == (ours.packet, ours.problem)
+    """Check the fields with bytes of their own, in their order, and the kinds of problems."""
+    assert (theirs.packet, theirs.problems) == (ours.packet, ours.problems)
     without_bytes = {(each.name, each.at) for each in ours.fields if not each.length}
     hidden = [each for each in theirs.fields if (each.name, each.at + each.length) in without_bytes]  # flags of a byte
     shown = [each for each in theirs.fields if each.length and each not in hidden]

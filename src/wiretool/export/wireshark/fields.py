@@ -1,12 +1,23 @@
 """The filter names and types of the fields of a protocol in Wireshark."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from wiretool.codec.flatbuffers.declaration import (
+    BytesSlot,
+    Scalar,
+    ScalarsSlot,
+    StringSlot,
+    Table,
+    TableSlot,
+    TablesSlot,
+    UnionSlot,
+)
 from wiretool.codec.layouts import (
     Bit,
     Counted,
+    CountedTable,
     Group,
     Layout,
     Measured,
@@ -18,6 +29,7 @@ from wiretool.codec.layouts import (
     UuidBytes,
 )
 from wiretool.codec.message import Field, Message, fields_of
+from wiretool.codec.types import WireType
 
 #: Names of fields of every frame, which no field of a message has.
 FRAME_FIELDS = frozenset(
@@ -65,11 +77,47 @@ def leaves_of(cls: type[Message]) -> Iterator[Leaf]:
         yield from _leaves(cls.declaration.name, field.name, layout, field)
 
 
+def table_leaves(cls: type[Table], path: str = "", message: str = "") -> Iterator[Leaf]:
+    """Yield the fields of a FlatBuffers table, those of the tables in it too; their paths begin with `path`."""
+    message = message or cls.__name__
+    for field in fields_of(cls):
+        own, wire = f"{path}{field.name}", field.wire
+        if isinstance(wire, (TableSlot, TablesSlot)):
+            yield from table_leaves(wire.cls, f"{own}.", message)
+        elif isinstance(wire, UnionSlot):
+            for member in wire.classes.values():
+                yield from table_leaves(member, f"{own}.", message)
+        else:
+            yield Leaf(message, own, _slot_kind(wire), field.doc, unit=field.unit, values=_slot_values(wire))
+
+
+def _slot_kind(wire: WireType) -> str:
+    match wire:
+        case ScalarsSlot(element=element):
+            return _slot_kind(element)
+        case Scalar(form="?"):
+            return "bool"
+        case Scalar(form=form):
+            return NUMBERS[form]
+        case StringSlot():
+            return "string"
+        case BytesSlot():
+            return "bytes"
+        case _:
+            raise AssertionError(wire)
+
+
+def _slot_values(wire: WireType) -> tuple[tuple[int, str], ...]:
+    return tuple(wire.names.items()) if isinstance(wire, Scalar) else ()
+
+
 def _leaves(message: str, path: str, layout: Layout, field: Field) -> Iterator[Leaf]:
     match layout:
         case Group(members):
             for member in members:
                 yield from _leaves(message, f"{path}.{member.name}", member.layout, field)
+        case CountedTable(_, table):
+            yield from table_leaves(table, f"{path}.", message)
         case Repeated(element):
             yield Leaf(message, f"{path}.count", "int32")
             yield from _leaves(message, path, element, field)
@@ -108,11 +156,11 @@ def _kind(layout: Layout) -> str:
             raise AssertionError(layout)
 
 
-def filter_names(protocol: str, leaves: Sequence[Leaf]) -> dict[Leaf, str]:
+def filter_names(protocol: str, leaves: Sequence[Leaf], taken: Collection[str] = FRAME_FIELDS) -> dict[Leaf, str]:
     """Return the filter name of each field: that of its path, with the message where frames have such a field."""
     prefix = filter_prefix(protocol)
     return {
-        leaf: f"{prefix}.{snake(leaf.message)}_{leaf.path}" if leaf.path in FRAME_FIELDS else f"{prefix}.{leaf.path}"
+        leaf: f"{prefix}.{snake(leaf.message)}_{leaf.path}" if leaf.path in taken else f"{prefix}.{leaf.path}"
         for leaf in leaves
     }
 

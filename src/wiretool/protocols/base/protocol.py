@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from functools import cache, cached_property, partial
 from importlib import import_module
 from reprlib import repr as short_repr
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wiretool.codec.frames.prefix import Prefix
 from wiretool.codec.jsonform import fields_from_json, nearest
@@ -17,6 +17,9 @@ from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.encoder import ConnectionEncoder
 from wiretool.protocols.base.exchanges import Exchanges
 from wiretool.protocols.base.plugin_code import plugin_code, tolerated
+
+if TYPE_CHECKING:  # what reads FlatBuffers is loaded with the protocols that have them
+    from wiretool.protocols.base.table_frames import TableFrames
 
 T = TypeVar("T")
 
@@ -49,8 +52,9 @@ class Wire:
     undeclared: tuple[str, ...] = ("Unknown",)
     #: The field that names what a whole connection is about, such as the road of a consumer; it names the kind too.
     connection_subject: str = ""
-    #: The header of frames, where each begins with the i32 type of its message; None where frames lie otherwise.
-    frames: Prefix | None = None
+    #: The header of frames, where each begins with the i32 type of its message, or what leads to its tables; None where
+    #: frames lie otherwise.
+    frames: "Prefix | TableFrames | None" = None
 
     def __post_init__(self) -> None:
         """UsageError where `messages` are not classes of messages."""
@@ -243,7 +247,7 @@ class Protocol:
         return self._wire.first_messages
 
     @property
-    def frames(self) -> Prefix | None:
+    def frames(self) -> "Prefix | TableFrames | None":
         return self._wire.frames
 
     @property

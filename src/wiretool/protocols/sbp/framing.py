@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -20,10 +20,14 @@ from wiretool.codec.frames.prefix import Prefix
 from wiretool.codec.message import Message, Side
 from wiretool.codec.remembering import remembered
 from wiretool.errors import DecodeError, EncodeError, OverLimit
+from wiretool.protocols.base.table_frames import TableFrames, TableOperation
 from wiretool.protocols.sbp.messages import (
     APPEND,
     CHECKSUM_BYTES,
     FLATBUFFERS,
+    PING,
+    RESPONSE,
+    SYSTEM_ERROR,
     Operation,
     SbpFrame,
     Schema,
@@ -62,6 +66,24 @@ def _refusal(length: int, magic: int | None) -> DecodeError:
 
 
 extent = PREFIX.extent(_refusal)
+
+
+def table_frames(schema: Schema, with_batches: Collection[int]) -> TableFrames:
+    """Return the frames of a schema as data; the payloads of the operations `with_batches` are batches."""
+    operations = {
+        code: TableOperation(
+            each.name,
+            each.request,
+            each.response,
+            batch=schema.batch if code in with_batches else None,
+            system_error=None if code == PING else schema.system_error,
+            needs_header=schema.wants_header(SbpFrame(opcode=code)),
+        )
+        for code, each in operations_of(schema).items()
+        if code  # 0 has a name, and is no operation
+    }
+    unknown = TableOperation("Unknown", None, None, system_error=schema.system_error)
+    return TableFrames(PREFIX, SbpFrame, operations, unknown, RESPONSE, SYSTEM_ERROR)
 
 
 class FrameReading(NamedTuple):

@@ -20,6 +20,7 @@ from wiretool.codec.flatbuffers.declaration import (
 )
 from wiretool.codec.flatbuffers.reader import annotate_root
 from wiretool.codec.flatbuffers.writer import encode_root
+from wiretool.codec.layouts import Counted, CountedTable, Number
 from wiretool.codec.message import Message, message
 from wiretool.codec.types import U8, U32, RestBytes, WireType
 from wiretool.errors import DecodeError, EncodeError
@@ -66,6 +67,7 @@ class SizedTable(WireType):
     def __init__(self, cls: type[Table]) -> None:
         self.cls = self.structure = cls
         self.name = f"i32 length + {cls.__name__}"
+        self.layout = CountedTable(Number("i"), cls)
 
     def read(self, cursor: Cursor, path: str) -> Table:
         return self.read_behind(cursor, read_length(cursor, path), path)
@@ -98,6 +100,7 @@ class SizedBody(WireType):
 
     name = "i32 length + bytes"
     size_min = 4
+    layout = Counted(Number("i"), "bytes")
 
     def read(self, cursor: Cursor, path: str) -> bytes:
         length = read_length(cursor, path)

@@ -7,8 +7,8 @@ from wiretool.codec.message import Side
 from wiretool.protocols.base.protocol import Wire
 from wiretool.protocols.sbp.exchanges import EXCHANGES
 from wiretool.protocols.sbp.forms import frame_from_json
-from wiretool.protocols.sbp.framing import encode_frame
-from wiretool.protocols.sbp.messages import SbpFrame, check_declarations
+from wiretool.protocols.sbp.framing import encode_frame, table_frames
+from wiretool.protocols.sbp.messages import APPEND, FETCH, SbpFrame, check_declarations
 from wiretool.protocols.sbp.records import AppendEntry
 from wiretool.protocols.sbp.schema import LATEST, UNCARRIED
 from wiretool.protocols.sbp.session import SbpConversation
@@ -32,4 +32,5 @@ WIRE = Wire(
     encode=encode_frame,
     from_json=from_json,
     exchanges=EXCHANGES,
+    frames=table_frames(LATEST, (APPEND, FETCH)),
 )

@@ -18,9 +18,10 @@ local function register_ports(proto, ports)
 end
 
 -- A window under Statistics: how many messages of each type, their bytes, and the times of their replies.
-local function register_statistics(name, prefix, messages)
+-- `kind_field` and `length_field`: with the kind and the length of a frame, which does not count `uncounted` bytes.
+local function register_statistics(name, prefix, names, kind_field, length_field, uncounted)
   if not gui_enabled() then return end
-  local types, lengths = Field.new(prefix .. ".type"), Field.new(prefix .. ".length")
+  local types, lengths = Field.new(kind_field), Field.new(length_field)
 
   register_menu("wiretool: messages of " .. name, function()
     local window = TextWindow.new("Messages of " .. name)
@@ -33,7 +34,7 @@ local function register_statistics(name, prefix, messages)
       for n, kind in ipairs({ types() }) do
         local found = counts[kind.value] or { messages = 0, bytes = 0 }
         counts[kind.value] = found
-        found.messages, found.bytes = found.messages + 1, found.bytes + HEADER_BYTES + sizes[n].value
+        found.messages, found.bytes = found.messages + 1, found.bytes + uncounted + sizes[n].value
       end
     end
 
@@ -45,7 +46,7 @@ local function register_statistics(name, prefix, messages)
       table.sort(order, function(a, b) return counts[a].messages > counts[b].messages end)
       local lines = { string.format("%-32s %10s %14s", "message", "messages", "bytes") }
       for _, kind in ipairs(order) do
-        local message = messages[kind] and messages[kind].name or "Unknown (" .. kind .. ")"
+        local message = names[kind] or "Unknown (" .. kind .. ")"
         lines[#lines + 1] = string.format("%-32s %10d %14d", message, counts[kind].messages, counts[kind].bytes)
       end
       window:set(table.concat(lines, "\n") .. "\n")

@@ -33,9 +33,30 @@ local function is_java_text(raw)
   return true
 end
 
+-- Whether bytes are UTF-8.
+local function is_utf8(raw)
+  local at = raw:find("[\x80-\xFF]")
+  while at do
+    local _, stop = raw:find("^[\xC2-\xDF][\x80-\xBF]", at)
+    if not stop then _, stop = raw:find("^\xE0[\xA0-\xBF][\x80-\xBF]", at) end
+    if not stop then _, stop = raw:find("^[\xE1-\xEC\xEE\xEF][\x80-\xBF][\x80-\xBF]", at) end
+    if not stop then _, stop = raw:find("^\xED[\x80-\x9F][\x80-\xBF]", at) end
+    if not stop then _, stop = raw:find("^\xF0[\x90-\xBF][\x80-\xBF][\x80-\xBF]", at) end
+    if not stop then _, stop = raw:find("^[\xF1-\xF3][\x80-\xBF][\x80-\xBF][\x80-\xBF]", at) end
+    if not stop then _, stop = raw:find("^\xF4[\x80-\x8F][\x80-\xBF][\x80-\xBF]", at) end
+    if not stop then return false end
+    at = raw:find("[\x80-\xFF]", stop + 1)
+  end
+  return true
+end
+
+-- Elements of a list that are shown: Wireshark refuses a packet of a million items.
+local SHOWN_ELEMENTS_MAX = 10000
+
 -- A tree that shows nothing.
 local nothing = {}
 function nothing.add() return nothing end
+function nothing.add_le() return nothing end
 function nothing.set_len() end
 function nothing.add_proto_expert_info() end
 
@@ -98,5 +119,6 @@ end
 -- A tree that shows nothing: messages are read with it to see whether they fit.
 local nothing = {}
 function nothing.add() return nothing end
+function nothing.add_le() return nothing end
 function nothing.set_len() end
 function nothing.add_proto_expert_info() end

@@ -1,0 +1,41 @@
+"""Frames whose header is a FlatBuffers table, as data for readers that know declarations alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from wiretool.codec.flatbuffers.declaration import Table
+from wiretool.codec.frames.prefix import Prefix
+from wiretool.codec.message import Message
+
+
+class TableOperation(NamedTuple):
+    """The tables that a request and a response of one operation have; None for a header that may be anything."""
+
+    name: str
+    request: type[Table] | None
+    response: type[Table] | None
+    #: The message that a payload consists of, over and over; None for any bytes.
+    batch: type[Message] | None = None
+    #: The table of a response that reports an error of the system; None where there is no such response.
+    system_error: type[Table] | None = None
+    #: Whether servers refuse a request without a header.
+    needs_header: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableFrames:
+    """A length, a magic byte, numbers, a u24 count of bytes with the table, the payload and a checksum.
+
+    The numbers are those that `envelope` declares in front of its header, big-endian. Among them are `opcode`, the
+    number of the operation, `flags`, and `stream_id`, which a reply has from its request.
+    """
+
+    prefix: Prefix
+    envelope: type[Message]
+    #: By `opcode`, and that of any other.
+    operations: Mapping[int, TableOperation]
+    unknown: TableOperation
+    #: The bits of `flags` of a response, and of an error of the system.
+    response: int
+    system_error: int

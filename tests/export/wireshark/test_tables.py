@@ -1,0 +1,96 @@
+"""tshark shows frames with FlatBuffers tables as `decode` does."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+
+from tests.export.wireshark.shown import Frame, Shown, by_decode, by_tshark
+from tests.helpers.captures import pcap_bytes
+from tests.helpers.examples import needs_protocol
+from tests.helpers.tools import run_tool
+from wiretool.capture.files.reading import read_packets
+from wiretool.export.wireshark import make_dissector
+from wiretool.protocols.base.registry import PROTOCOLS
+
+pytestmark = needs_protocol("sbp")
+
+CAPTURES = Path(__file__).parents[3] / "captures" / "sbp"
+SERVERS = Path(__file__).parents[4] / "shared" / "captures" / "sbp-server"
+#: Captures with many thousand frames alike.
+LONG = ("pd_pipelined.pcap", "rs_pipelined.pcap", "pd_ping.pcap", "rs_ping.pcap")
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("lua") / "wiretool.lua"
+    path.write_text(make_dissector([PROTOCOLS["sbp"]], "0"))
+    return path
+
+
+def shown_once(fields: Collection[Shown], ours: Collection[Shown]) -> list[Shown]:
+    """Return fields in order, those apart whose bytes and value we show by another name: tables may share others."""
+    taken = {field._replace(name="") for field in ours}
+    return sorted({each for each in fields if each in ours or each._replace(name="") not in taken}, key=place_of)
+
+
+def place_of(field: Shown) -> tuple[int, str]:
+    return field.at, field.name
+
+
+def check_frame(ours: Frame, theirs: Frame) -> None:
+    assert shown_once(theirs.fields, ours.fields) == sorted(ours.fields, key=place_of)
+    assert (theirs.packet, theirs.problems) == (ours.packet, ours.problems)
+    assert bool(theirs.response_to) == bool(ours.response_to)
+    if ours.response_to == theirs.response_to != "":
+        assert float(theirs.response_time) == pytest.approx(float(ours.response_time), abs=1e-6)
+
+
+def compare(script: Path, path: Path) -> tuple[int, int]:
+    """Check all frames of a capture; return how many they are, and how many have another request than in `decode`."""
+    ours, theirs = by_decode(path, PROTOCOLS["sbp"]), by_tshark(script, path, PROTOCOLS["sbp"])
+    assert ours.keys() == theirs.keys()
+    pairs = [pair for ends in ours for pair in zip(ours[ends], theirs[ends], strict=True)]
+    for our_frame, their_frame in pairs:
+        check_frame(our_frame, their_frame)
+    return len(pairs), sum(ours.response_to != theirs.response_to for ours, theirs in pairs)
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.pcap")), ids=lambda path: path.name)
+def test_sbp_is_shown_as_decode_shows_it(path: Path, script: Path) -> None:
+    count, others = compare(script, path)
+    assert count > 50
+    assert others == 0
+
+
+@pytest.mark.parametrize("folder", [SERVERS] if SERVERS.is_dir() else [], ids=["all"] if SERVERS.is_dir() else [])
+def test_sbp_of_real_servers_is_shown_as_decode_shows_it(folder: Path, script: Path, tmp_path: Path) -> None:
+    """One request differs: a PING after a GOAWAY has the id of an earlier one."""
+    paths = [path for path in sorted(folder.glob("*.pcap")) if path.name.startswith(("pd_", "rs_", "sdk_"))]
+    run_tool("mergecap", "-w", str(tmp_path / "all.pcapng"), *(str(path) for path in paths if path.name not in LONG))
+    count, others = compare(script, tmp_path / "all.pcapng")
+    assert count > 2_500
+    assert others == 1
+
+
+def test_frames_of_sbp_follow_lost_packets(script: Path, tmp_path: Path) -> None:
+    packets = list(read_packets([CAPTURES / "rs_fetch.pcap"]))
+    path = tmp_path / "lossy.pcap"
+    path.write_bytes(pcap_bytes(packet for number, packet in enumerate(packets) if number % 7))
+    ours, theirs = by_decode(path, PROTOCOLS["sbp"]), by_tshark(script, path, PROTOCOLS["sbp"])
+    assert {ends: len(frames) for ends, frames in theirs.items()} == {
+        ends: len(frames) for ends, frames in ours.items()
+    }
+
+
+def test_sbp_is_recognised_on_other_ports(script: Path) -> None:
+    words = ("-r", str(CAPTURES / "pd_ranges.pcap"), "-o", "sbp.ports:1", "-Y", "sbp")
+    assert len(run_tool("tshark", "-X", f"lua_script:{script}", *words).splitlines()) == 104
+
+
+def test_names_and_units_are_shown(script: Path) -> None:
+    words = ("-r", str(CAPTURES / "rs_append.pcap"), "-Y", "sbp.opcode == APPEND && sbp.response_to", "-O", "sbp")
+    shown = run_tool("tshark", "-X", f"lua_script:{script}", *words)
+    assert "opcode: APPEND (0x1001)" in shown
+    assert "status.code: OK (1200)" in shown
+    assert "frame_length: 88 bytes" in shown
