@@ -1,8 +1,11 @@
 -- Prints the fields that each packet has of some protocols, in a line each: packet, ends, name, offset, length, value.
 -- Arguments: the first parts of filter names.
 
-local wanted = {}
-for _, prefix in ipairs({ ... }) do wanted[prefix] = true end
+local wanted, protocols = {}, {}
+for _, prefix in ipairs({ ... }) do
+  wanted[prefix] = true
+  if prefix ~= "_ws" then protocols[#protocols + 1] = prefix end
+end
 
 local function escaped(text)
   return (text:gsub("[%c\\\x7f-\xff]", function(byte) return string.format("\\x%02x", byte:byte()) end))
@@ -16,7 +19,7 @@ local function value_of(info)
   return escaped(tostring(value))
 end
 
-local tap = Listener.new("tcp", nil, true)
+local tap = Listener.new("tcp", table.concat(protocols, " || "), true)
 
 function tap.packet(pinfo)
   local ends
