@@ -22,7 +22,13 @@ LINES_MAX = 150
 #: Files that a finding has, and those of examples.
 FOREIGN = {"test_repro.py"}
 #: Names of packages whose modules have other names.
-MODULES = {"protobuf": "google", "hdrhistogram": "hdrh"}
+MODULES = {
+    "protobuf": "google",
+    "hdrhistogram": "hdrh",
+    "prometheus-client": "prometheus_client",
+    "opentelemetry-sdk": "opentelemetry",
+    "opentelemetry-exporter-otlp-proto-http": "opentelemetry",
+}
 PATH = r"(?<![\w./-])(?:\.?\w[\w.-]*/[\w./-]*|\w+\.py\b)"
 
 

@@ -84,6 +84,8 @@ HOMES = {
     "google": {"protocols", "server"},
     "fastapi": {"net"},
     "uvicorn": {"net"},
+    "prometheus_client": {"net"},
+    "opentelemetry": {"net"},
     "uvloop": {"net"},
     "struct": {"codec", "capture"},
     "socket": {"net", "load"},

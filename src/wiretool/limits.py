@@ -255,3 +255,9 @@ BENCH_REQUESTS_OPEN_MAX = 1_000_000
 #: that, frames of other connections are written before it.
 ENCODE_WAITING_MESSAGES_MAX = 65_536
 ENCODE_WAITING_BYTES_MAX = 64 * 1024 * 1024
+#: Metrics: label values of one metric, after which further ones are counted under one name (names of messages come from
+#: declarations, but paths of gRPC calls and rules from users); frames that wait until their exchanges are computed, and
+#: their bytes: a batch of a few hundred costs as little for each as a larger one.
+METRIC_SERIES_MAX = 1_000
+OBSERVED_RECORDS_MAX = 512
+OBSERVED_BYTES_MAX = 4 * 1024 * 1024

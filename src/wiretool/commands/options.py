@@ -157,6 +157,10 @@ FaultRules = Annotated[
 ]
 FaultFile = Annotated[Path | None, typer.Option(parser=path_from, metavar="FILE", help="TOML file of fault rules")]
 ControlAddress = Annotated[str, typer.Option(metavar="ADDRESS", help="serve the control API at this loopback address")]
+OtlpEndpoint = Annotated[
+    str,
+    typer.Option(metavar="URL", help="send exchanges as spans to an OTLP receiver, such as http://127.0.0.1:4318"),
+]
 RecordFile = Annotated[
     Path | None,
     typer.Option(parser=path_from, metavar="FILE", help="record the traffic as pcapng, TLS traffic decrypted"),

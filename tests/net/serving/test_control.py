@@ -140,6 +140,7 @@ def test_it_is_described() -> None:
             "/connections",
             "/connections/{number}",
             "/messages",
+            "/metrics",
             "/rules",
             "/rules/{number}",
             "/rules/{number}/wait",

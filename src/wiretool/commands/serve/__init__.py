@@ -11,6 +11,7 @@ from wiretool.commands.options import (
     FaultFile,
     FaultRules,
     ListenAddress,
+    OtlpEndpoint,
     ReadyFile,
     RecordFile,
     Seed,
@@ -73,6 +74,7 @@ def serve(
     fault: FaultRules = None,
     faults: FaultFile = None,
     control: ControlAddress = "",
+    otlp: OtlpEndpoint = "",
     record: RecordFile = None,
     ready_file: ReadyFile = None,
     max_connections: ConnectionsMax = None,
@@ -125,6 +127,7 @@ def serve(
             max_connections,
             duration,
             (feed,),
+            otlp,
         )
         with serving(mock, listens, options) as (host, plan):
             run(host, plan)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from wiretool import limits
 from wiretool.commands.options import lines_of, tell
 from wiretool.commands.progress import is_watched
+from wiretool.commands.serve.telemetry import both, observer_for
 from wiretool.errors import InputError, UsageError
 from wiretool.units import SIZE
 
@@ -47,6 +48,8 @@ class ServeOptions:
     duration_s: float | None
     #: What is read beside the rules, the certificate and its key.
     inputs: Sequence[Path | None] = ()
+    #: Where spans are sent; empty for nowhere.
+    otlp: str = ""
 
 
 @contextmanager
@@ -63,14 +66,20 @@ def serving(mock: "Mock", listens: "Mapping[str, Address]", options: ServeOption
     with ExitStack() as stack:
         host = Host(mock, tell)
         limit_connections(host, options, files_each=1)
-        if rules or options.control:
+        observer, watch = observer_for(options.control, options.otlp, stack, seen_by="server")
+        host.observer = observer
+        if rules or observer is not None:
             note = lambda text: host.tell(text)  # noqa: E731  (the log moves once there is a terminal to draw on)
             interceptor = host.interceptor = Interceptor(
-                rules, seed=options.seed, on_note=note, is_watching=bool(options.control)
+                rules,
+                seed=options.seed,
+                on_record=None if observer is None else observer.note,
+                on_note=note,
+                on_hit=None if observer is None else observer.note_hit,
             )
         host.recording = recording_for(options, stack)
         host.tell, look = counters_for(host.snapshot, stack)
-        yield host, plan_for(host, listens, options, look)
+        yield host, plan_for(host, listens, options, both(look, watch))
     if interceptor is not None:
         tell_in_force(interceptor)
 

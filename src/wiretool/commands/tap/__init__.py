@@ -12,6 +12,7 @@ from wiretool.commands.options import (
     FaultRules,
     Format,
     ListenAddress,
+    OtlpEndpoint,
     OutputFile,
     ReadyFile,
     RecordFile,
@@ -58,6 +59,7 @@ def tap(
     faults: FaultFile = None,
     seed: Seed = 0,
     control: ControlAddress = "",
+    otlp: OtlpEndpoint = "",
     record: RecordFile = None,
     ready_file: ReadyFile = None,
     max_connections: ConnectionsMax = None,
@@ -87,6 +89,7 @@ def tap(
         max_connections,
         duration,
         (upstream_ca,),
+        otlp,
     )
     shown = Shown(format_, tree, dump, where or "", fields, output)
     with tapping(sides, options, shown, advertise=advertise, is_tls=upstream_tls, authority=upstream_ca) as (

@@ -19,6 +19,7 @@ from wiretool.commands.serve.run import (
     rules_for,
     tell_in_force,
 )
+from wiretool.commands.serve.telemetry import both, observer_for
 from wiretool.errors import UsageError
 
 if TYPE_CHECKING:
@@ -79,10 +80,11 @@ def tapping(
             tell,
             advertise=None if told is None else Address(*told),
         )
+        tap.observer, watch = observer_for(options.control, options.otlp, stack, seen_by="client")
         limit_connections(tap, options, files_each=2)
         tap.recording = recording_for(options, stack)
         tap.tell, look = counters_for(tap.snapshot, stack, is_shared=shown.output is None and sys.stdout.isatty())
-        yield tap, plan_for(tap, listens, options, look)
+        yield tap, plan_for(tap, listens, options, both(look, watch))
     tell_in_force(tap.interceptor)
 
 

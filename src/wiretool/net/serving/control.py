@@ -16,11 +16,13 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from wiretool import __version__
 from wiretool.errors import PeerError, UsageError
 from wiretool.expectations import expectation
-from wiretool.faults import Interceptor, parse_rule
+from wiretool.faults import parse_rule
 from wiretool.net.addresses import Address
 from wiretool.net.bell import Bell
+from wiretool.net.serving.openapi import METRICS, NO_CONTENT, refusals
 from wiretool.net.serving.same_site import is_of_other_site
 from wiretool.net.sockets import Socket, why_lost
+from wiretool.net.telemetry.metrics import Observed, RunMetrics
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 #: How long answers that are under way may take when it stops.
@@ -31,13 +33,9 @@ WAIT_S_MAX = 600.0
 _PAGE_HEADERS = {"origin", "referer"}
 
 
-class Subject(Protocol):
+class Subject(Observed, Protocol):
     """What is controlled: a host or a tap."""
 
-    @property
-    def protocols(self) -> tuple[str, ...]: ...
-    @property
-    def faults(self) -> Interceptor: ...
     @property
     def bell(self) -> Bell: ...
     def connections(self) -> Iterator[Socket]: ...
@@ -76,7 +74,15 @@ class RuleRow(BaseModel):
 
 def control_app(subject: Subject) -> FastAPI:
     """The API for a subject."""
-    app = FastAPI(title="wiretool control", version=__version__, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="wiretool control",
+        version=__version__,
+        description="Control a server or tap of wiretool that runs.",
+        docs_url=None,
+        redoc_url=None,
+        responses=refusals(400, 403),
+        generate_unique_id_function=lambda route: route.name,
+    )
     # A page in a browser may reach loopback too: by a name of its own, which is not served, or by ours.
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, "[::1]"])
 
@@ -108,6 +114,8 @@ def _problem(error: Mapping[str, Any]) -> str:
 
 
 def _add_views(app: FastAPI, subject: Subject) -> None:
+    run_metrics = RunMetrics(subject)
+
     @app.get("/connections")
     async def connections() -> list[ConnectionRow]:
         """The connections that are open."""
@@ -115,6 +123,12 @@ def _add_views(app: FastAPI, subject: Subject) -> None:
             ConnectionRow(connection=end.number, endpoint=end.label, client=str(end.peer), server=str(end.local))
             for end in subject.connections()
         ]
+
+    @app.get("/metrics", response_class=PlainTextResponse, responses=METRICS)
+    async def metrics(request: Request) -> Response:
+        """Metrics for Prometheus, or in OpenMetrics where the Accept header prefers that."""
+        content, content_type = run_metrics.render(request.headers.get("accept", ""))
+        return Response(content, headers={"content-type": content_type})
 
     @app.get("/messages")
     async def messages() -> dict[str, dict[str, int]]:
@@ -141,19 +155,19 @@ def _add_rules(app: FastAPI, subject: Subject) -> None:
         """The fault rules in force."""
         return [row(number) for number in subject.faults.rules]
 
-    @app.post("/rules", status_code=201)
+    @app.post("/rules", status_code=201, responses=refusals(422))
     async def add_rule(body: RuleText) -> RuleRow:
         """Put a rule in force, for bytes that come from now on."""
         return row(subject.faults.add(parse_rule(body.rule, protocols=subject.protocols)))
 
-    @app.delete("/rules/{number}", status_code=204)
+    @app.delete("/rules/{number}", status_code=204, responses=NO_CONTENT | refusals(404, 422))
     async def remove_rule(number: int) -> None:
         """Take a rule out of force."""
         row(number)
         subject.faults.remove(number)
         subject.wake()
 
-    @app.post("/rules/{number}/wait")
+    @app.post("/rules/{number}/wait", responses=refusals(404, 408, 422, 503))
     async def wait(
         number: int,
         count: Annotated[int, Query(ge=1)] = 1,
@@ -169,7 +183,7 @@ def _add_rules(app: FastAPI, subject: Subject) -> None:
 
 
 def _add_deeds(app: FastAPI, subject: Subject) -> None:
-    @app.post("/operations/{name}")
+    @app.post("/operations/{name}", responses=refusals(422))
     async def operate(
         name: Annotated[str, Path(description="operation of the server's protocol, such as scale, seal, publish")],
         arguments: Annotated[dict[str, Any], Body()],
@@ -177,12 +191,12 @@ def _add_deeds(app: FastAPI, subject: Subject) -> None:
         """Do something to the server's state from outside its protocol."""
         return dict(subject.operate(name, arguments))
 
-    @app.post("/restart", status_code=204)
+    @app.post("/restart", status_code=204, responses=NO_CONTENT)
     async def restart() -> None:
         """Reset every connection and forget all state, as a crashed server would."""
         subject.restart()
 
-    @app.delete("/connections/{number}", status_code=204)
+    @app.delete("/connections/{number}", status_code=204, responses=NO_CONTENT | refusals(404, 422))
     async def cut(number: int, abort: bool = False) -> None:
         """Close a connection; with `abort` by a reset."""
         if not subject.cut(number, is_abort=abort):

@@ -38,6 +38,7 @@ class Host(Station):
         self._exempt = exempt if exempt is not None else set()
         #: Open connections that the interceptor does not see.
         self._unseen: set[int] = set()
+        self._protocol_of = {door.name: door.protocol for door in mock.doors}
         self.sockets: dict[int, Socket] = {}
         self._queue: deque[Action | Effect] = deque()
         self._is_working = False
@@ -76,13 +77,13 @@ class Host(Station):
             self._exempt.remove(end.peer)
             self._unseen.add(end.number)
         elif self.interceptor is not None:
-            protocol = next(door.protocol for door in self.mock.doors if door.name == end.label)
+            protocol = self._protocol_of[end.label]
             self.interceptor.opened(end.number, protocol_named(protocol), str(end.peer), str(end.local), now_ns)
         self.perform(self.mock.opened(end.number, end.label, now_ns))
 
     def received(self, end: Socket, data: bytes) -> None:
         number = end.number
-        self.traffic.received_bytes += len(data)
+        self.traffic.received[self._protocol_of[end.label]] += len(data)
         if self.recording is not None:
             self.record(lambda recording, now_ns: recording.sent(number, "client", data, now_ns))
         now_ns = self.clock.now_ns()
@@ -120,6 +121,7 @@ class Host(Station):
         self.record(lambda recording, _: recording.forget(end.number))
         if self.interceptor is not None:
             self.interceptor.lost(end.number)
+        self.note_closed(end.number)
         self._unseen.discard(end.number)
         self.perform(self.mock.lost(end.number, self.clock.now_ns()))
 
@@ -188,7 +190,7 @@ class Host(Station):
         end = self.sockets.get(number)
         if end is None or not end.send(data):
             return
-        self.traffic.sent_bytes += len(data)
+        self.traffic.sent[self._protocol_of[end.label]] += len(data)
         if self.recording is not None:
             self.record(lambda recording, now_ns: recording.sent(number, "server", data, now_ns))
 

@@ -5,7 +5,7 @@ import itertools
 import ssl
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from wiretool import limits
 from wiretool.codec.message import SIDES, Side
@@ -15,25 +15,19 @@ from wiretool.net.addresses import Address
 from wiretool.net.alarm import Alarm
 from wiretool.net.bell import Bell
 from wiretool.net.clock import Clock
+from wiretool.net.serving.traffic import Traffic
 from wiretool.net.sockets import Owner, Socket, why_lost
 from wiretool.sinks.pcapng import Recording
 from wiretool.sinks.text.counters import Snapshot
+
+if TYPE_CHECKING:
+    from wiretool.net.telemetry.observer import RunObserver
 
 #: Connections that may wait to be accepted.
 BACKLOG = 1_024
 #: How long clients are given to take what was sent to them when the server stops, and how often that is looked at.
 GOODBYE_S = 1.0
 LOOK_S = 0.01
-
-
-@dataclass(slots=True)
-class Traffic:
-    """What went over all connections."""
-
-    opened: int = 0
-    refused: int = 0
-    received_bytes: int = 0
-    sent_bytes: int = 0
 
 
 class Station(Owner):
@@ -49,6 +43,8 @@ class Station(Owner):
         self.clock = Clock()
         self.bell = Bell()
         self.traffic = Traffic()
+        #: Counts records for metrics and spans, where options ask for them.
+        self.observer: RunObserver | None = None
         #: Why it cannot go on (its output or recording cannot be written), and who wants to know at once.
         self.failure: WiretoolError | BrokenPipeError | None = None
         self.on_failure: Callable[[], None] = lambda: None
@@ -151,6 +147,11 @@ class Station(Owner):
         except (WiretoolError, BrokenPipeError) as err:
             self.recording = None
             self.fail(err)
+
+    def note_closed(self, connection: int) -> None:
+        """Let the observer know that a connection is over."""
+        if self.observer is not None:
+            self.observer.note_closed(connection, self.clock.now_ns())
 
     def fail(self, err: WiretoolError | BrokenPipeError) -> None:
         """It cannot go on, for this reason or an earlier one."""

@@ -11,6 +11,7 @@ from wiretool import limits
 from wiretool.codec.message import SIDES, Side, other_side
 from wiretool.errors import UsageError, WiretoolError
 from wiretool.faults import Cut, Deliver, Effect, Interceptor, Misdeed, Rule, parse_rule
+from wiretool.faults.standing import Standing
 from wiretool.net.addresses import Address, reachable
 from wiretool.net.serving.station import Station, named_counts
 from wiretool.net.sockets import Socket, why_lost
@@ -87,6 +88,7 @@ class Tap(Station):
             seed=seed,
             on_record=self._seen,
             on_note=lambda text: self.tell(text),
+            on_hit=self._hit,
             is_watching=True,
             is_relay=True,
         )
@@ -94,12 +96,18 @@ class Tap(Station):
     def _seen(self, record: Record) -> None:
         if record.kind == "frame":
             self._counts[record.side, record.message] += 1
+        if self.observer is not None:
+            self.observer.note(record)
         if self.failure is not None:
             return
         try:
             self._on_record(record)
         except (BrokenPipeError, WiretoolError) as err:
             self.fail(err)
+
+    def _hit(self, standing: Standing) -> None:
+        if self.observer is not None:
+            self.observer.note_hit(standing)
 
     # -- doors -----------------------------------------------------------------------------------------------------
 
@@ -184,9 +192,9 @@ class Tap(Station):
             pair.early.append(data)
             return
         if side == "client":
-            self.traffic.received_bytes += len(data)
+            self.traffic.received[pair.way.protocol.name] += len(data)
         else:
-            self.traffic.sent_bytes += len(data)
+            self.traffic.sent[pair.way.protocol.name] += len(data)
         self.record(lambda recording, now_ns: recording.sent(number, side, data, now_ns))
         self._apply(self.interceptor.feed(number, side, data, self.clock.now_ns()))
         if not pair.is_paused and self._is_full(number):
@@ -272,6 +280,7 @@ class Tap(Station):
         if pair.dialling is not None:
             pair.dialling.cancel()
         self.interceptor.lost(number)
+        self.note_closed(number)
         self.record(lambda recording, _: recording.forget(number))
         for end in pair.ends.values():
             if is_abort:

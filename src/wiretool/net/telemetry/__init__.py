@@ -1,0 +1,1 @@
+"""Metrics and spans of servers and taps that run."""
