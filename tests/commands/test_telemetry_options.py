@@ -32,6 +32,7 @@ def test_the_path_of_traces_is_added(text: str, url: str) -> None:
         "http://h:99999",
         "http://[::1",
         "http://h/?a=b",
+        "http://a b",
         "x",
     ],
 )

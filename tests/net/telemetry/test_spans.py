@@ -1,6 +1,8 @@
 """Spans at a real receiver, and at one that does not accept them."""
 
 import logging
+import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -85,6 +87,16 @@ def test_without_a_receiver_it_ends_in_time_and_counts_the_lost(
     assert "spans are not accepted: Connection refused" in sender.report()
     assert caplog.records == []
     assert logging.getLogger("opentelemetry").propagate
+
+
+def test_a_receiver_that_never_answers_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spans, "FLUSH_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        began = time.monotonic()
+        sender, count, report = sent(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        assert time.monotonic() - began < 5
+    assert f"{count} of {count} spans were not delivered" in report
+    assert "spans are not accepted: no answer in 0.2 s; " in sender.report()
 
 
 def test_a_full_queue_drops_spans_and_they_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

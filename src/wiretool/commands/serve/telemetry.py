@@ -66,7 +66,7 @@ def traces_url(text: str) -> str:
         is_url = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError as err:  # a port that is not a number, or brackets that do not close
         raise UsageError(problem) from err
-    if not is_url or parts.query or parts.fragment:
+    if not is_url or parts.query or parts.fragment or any(map(str.isspace, text)):
         raise UsageError(problem)
     return text if parts.path.endswith(TRACES_PATH) else text.rstrip("/") + TRACES_PATH
 

@@ -134,6 +134,7 @@ class SpanSender:
         closing.start()
         closing.join(FLUSH_S)
         if closing.is_alive():
+            self._problems.why = self._problems.why or f"no answer in {FLUSH_S:g} s"
             self._exporter.shutdown()
             closing.join(FLUSH_S / 10)
         logger = logging.getLogger(_LOGGER)
