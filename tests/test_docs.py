@@ -326,9 +326,17 @@ def test_the_options_of_examples_exist(line: str) -> None:
         assert used <= known, line
 
 
-@pytest.mark.parametrize(
-    ("section", "script"), [each for each in blocks("python") if each[0] not in server_sections()], ids=str
-)
+def scripts() -> list[tuple[Section, str]]:
+    """Return the scripts in Python; test_outside_project.py runs the test files, test_a_session_runs clients."""
+    sections = server_sections()
+    return [
+        (section, script)
+        for section, script in blocks("python")
+        if section not in sections and not script.startswith("# test_")
+    ]
+
+
+@pytest.mark.parametrize(("section", "script"), scripts(), ids=str)
 def test_the_example_in_python_runs(section: Section, script: str, desk: Path) -> None:
     """Run it after the first command of its section, whose output it may read."""
     for line in lines_under(section)[:1]:

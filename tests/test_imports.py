@@ -49,6 +49,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("pyspark_wiretool",),
     ("export",),
     ("commands",),
+    ("testing",),
     ("cli",),
 )
 #: Parts that may be imported by their neighbours on the same floor.
@@ -94,6 +95,7 @@ HOMES = {
     "gevent": {"load"},
     "hdrh": {"load"},
     "psutil": {"load", "net"},
+    "pytest": {"testing"},
 }
 
 

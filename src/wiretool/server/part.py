@@ -19,6 +19,8 @@ class ServerPart(NamedTuple):
     options: frozenset[str] = frozenset()
     #: Read the lines of a feed, for a mock with the option `feed`. InputError names the line that is wrong.
     read_feed: Callable[[Iterable[str]], Iterator[Any]] | None = None
+    #: Modules of Python clients that keep all threads waiting while they call: their server needs its own process.
+    blocking_clients: frozenset[str] = frozenset()
 
 
 def server_part(protocol: str) -> ServerPart | None:

@@ -6,6 +6,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import typer
+
 from wiretool.commands.options import lines_of, ports_from, protocols_like, report_unread, sources_from, tell
 from wiretool.commands.replay.options import (
     CONTROLLER,
@@ -71,6 +73,15 @@ def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bo
         report_comparison(recording, played, other, playing, judging)
         return
     report_replay(recording, script, played, judging, expectations)
+
+
+def is_replayed(reading: Reading, playing: Playing, judging: Judging) -> bool:
+    """Replay, report, and return whether the result is a success. Errors as of the command."""
+    try:
+        replayed(reading, playing, judging, is_dry=False)
+    except typer.Exit:
+        return False
+    return True
 
 
 # -- what was recorded -------------------------------------------------------------------------------------------------

@@ -81,40 +81,30 @@ def serve(
     duration: ServingSeconds = None,
 ) -> None:
     """Run a mock server until Ctrl-C."""
-    from wiretool.commands.serve.run import (
-        ServeOptions,
-        advertised,
-        credentials,
-        feed_from,
-        in_setup,
-        listens_for,
-        mutated,
-        serving,
-        size_from,
-    )
+    from wiretool.commands.serve.options import MockArguments
+    from wiretool.commands.serve.run import ServeOptions, in_setup, listens_for, mutated, serving
     from wiretool.net.serving.run import run
-    from wiretool.server.options import RATE_MAX, MockOptions
     from wiretool.server.part import mock_for
-    from wiretool.units import RATE
 
-    mock_options = MockOptions(
-        seed=seed,
-        retain_bytes=size_from(retain, option="--retain"),
+    arguments = MockArguments(
+        listen=listen,
+        controller=controller,
+        admin=admin,
+        advertise=advertise,
+        wire_version=wire_version,
+        auth=auth,
+        road=road,
+        feed=feed,
+        rate=rate,
+        retain=retain,
         like_real=like_real,
         leases=leases,
-        is_paced=True,
-        wire_version=wire_version,
-        has_admin=bool(admin),
-        advertise=advertised(advertise),
-        auth=credentials(auth),
-        roads=road,
-        feed=feed_from(protocol, feed),
-        rate=RATE.parse(rate, "--rate", most=RATE_MAX),
+        seed=seed,
     )
+    mock_options = arguments.mock_options(protocol)
     with mutated(protocol, mutant):
         mock = mock_for(protocol, in_setup(protocol, setup, mock_options))
-        named = {"--listen": listen, "--controller": controller, "--admin": admin}
-        listens = listens_for(mock, named, opens_all=bool(setup))
+        listens = listens_for(mock, arguments.endpoints, opens_all=bool(setup))
         options = ServeOptions(
             seed,
             fault or (),

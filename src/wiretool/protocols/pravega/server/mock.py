@@ -208,4 +208,8 @@ def _make(options: MockOptions) -> PravegaMock:
     )
 
 
-SERVER = ServerPart(_make, frozenset(("wire_version", "has_admin", "leases", "advertise", "like_real", "auth")))
+SERVER = ServerPart(
+    _make,
+    frozenset(("wire_version", "has_admin", "leases", "advertise", "like_real", "auth")),
+    blocking_clients=frozenset(("pravega_client",)),
+)

@@ -1,0 +1,80 @@
+"""The fixtures: a mock server for one test, with its marks checked and its recording kept where the test fails."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wiretool.errors import WiretoolError
+from wiretool.testing.marks import ServerSettings, arguments_from, settings_from
+from wiretool.testing.mock_server import MockServer
+from wiretool.testing.recordings import decode_command, new_recording, note_ports
+from wiretool.testing.start import endpoints_of, mock_from, start_mock
+
+MARK = "wiretool"
+
+
+class TestServers:
+    """The servers of one test."""
+
+    __test__ = False
+
+    def __init__(self) -> None:
+        self.servers: list[MockServer] = []
+        self.has_failed = False
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the report of a failed test."""
+        for server in self.servers:
+            yield f"recording of {server.protocol}: {server.path}"
+            yield f"    {decode_command(server.path, server.ports)}"
+
+
+SERVERS = pytest.StashKey[TestServers]()
+
+
+def settings_of(item: pytest.Item, protocol: str) -> ServerSettings:
+    """Return the settings that the marks of a test give the server of a protocol. UsageError for a bad mark."""
+    marks: list[tuple[tuple[Any, ...], Mapping[str, Any]]] = [
+        (mark.args, mark.kwargs) for mark in item.iter_markers(MARK)
+    ]
+    plain = settings_from(((names, _without_rules(kw)) for names, kw in marks), protocol, ())
+    mock = mock_from(protocol, arguments_from(plain.options))
+    return settings_from(marks, protocol, endpoints_of(mock).values())
+
+
+def _without_rules(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: value for name, value in arguments.items() if name != "fault"}
+
+
+def serve_test(request: pytest.FixtureRequest, protocol: str) -> Iterator[MockServer]:
+    """Run a mock server for a test."""
+    item: pytest.Item = request.node
+    why = ""
+    try:
+        settings = settings_of(item, protocol)
+        recording = new_recording(recordings_folder(request), item.nodeid, protocol)
+        server = start_mock(protocol, settings, recording)
+    except WiretoolError as err:
+        why = str(err)
+    if why:  # outside of the handler: pytest would show the chain of exceptions
+        pytest.fail(f"{item.nodeid}: {protocol}: {why}", pytrace=False)
+    note_ports(recording, server.ports)
+    item.stash.setdefault(SERVERS, TestServers()).servers.append(server)
+    yield server
+    try:
+        server.stop()
+    except WiretoolError as err:
+        why = str(err)
+    if why:
+        pytest.fail(f"{item.nodeid}: the mock server of {protocol} has failed: {why}", pytrace=False)
+
+
+def recordings_folder(request: pytest.FixtureRequest) -> Path:
+    """Return the folder for the recordings of a test: the one of the option, or one that pytest keeps for a while."""
+    chosen = request.config.getoption("--wiretool-recordings")
+    if chosen:
+        return Path(chosen).absolute()
+    factory: pytest.TempPathFactory = request.getfixturevalue("tmp_path_factory")
+    return factory.mktemp("wiretool")

@@ -1,0 +1,147 @@
+"""Mock servers of the fixtures: in a thread, and in a process, with the same results."""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.examples import needs_protocol
+from tests.testing.hello import HELLO, exchange_hello
+from wiretool.errors import PeerError, Unmet, UsageError
+from wiretool.testing import MockServer
+from wiretool.testing.marks import ServerSettings, rules_from
+from wiretool.testing.start import start_mock
+
+pytestmark = needs_protocol("pravega")
+#: The bound on what a server costs a test; the best of several runs counts.
+COST_S, RUNS = 0.05, 5
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., MockServer]]:
+    """Start mocks of Pravega, and stop them in the end."""
+    servers: list[MockServer] = []
+
+    def start_one(fault: str = "", *, process: bool = False, **options: object) -> MockServer:
+        protocols = ["pravega", "pravega-controller"]
+        settings = ServerSettings(rules_from(fault or [], protocols), options, process)
+        server = start_mock("pravega", settings, tmp_path / f"{len(servers)}.pcapng")
+        servers.append(server)
+        return server
+
+    yield start_one
+    for server in servers:
+        server.stop()
+
+
+RULE = 'message == "Hello" and side == "server": set high_version=16'
+
+
+def test_a_thread(start: Callable[..., MockServer]) -> None:
+    check_conversation(start(RULE, wire_version=16))
+
+
+def test_a_process(start: Callable[..., MockServer], tmp_path: Path) -> None:
+    rules = rules_from(RULE, ["pravega"])
+    server = start_mock("pravega", ServerSettings(rules, {"wire_version": 16}, process=True), tmp_path / "x.pcapng")
+    check_conversation(server)
+    with pytest.raises(PeerError, match=rf"cannot listen on {server.address} \(store\): "):
+        start(process=True, listen=str(server.address))
+    server._mock._process.kill()  # type: ignore[attr-defined]
+    server._mock._process.wait()  # type: ignore[attr-defined]
+    with pytest.raises(PeerError, match="wiretool serve was ended by SIGKILL"):
+        server.stop()
+
+
+def check_conversation(server: MockServer) -> None:
+    """Check all that a test can do with a server of wire version 16, under RULE."""
+    assert list(server.addresses) == ["store", "controller"]
+    assert server.controller == server.addresses["controller"]
+    assert exchange_hello(server)[-5] == 16
+    (hello,) = server.received('message == "Hello"', count=1)
+    assert (hello.side, hello.raw, hello.fields.low_version) == ("client", HELLO, 5)  # type: ignore[union-attr]
+    assert [record.message for record in server.sent()] == ["Hello"]
+    (rule,) = server.faults
+    assert (rule.hits, rule.counts.matches, rule.counts.failures) == (1, 1, 0)
+    added = server.fault('message == "Hello" and side == "client": reset')
+    with pytest.raises(Unmet, match=r"acted 0 times within 0.01 s; expected 1"):
+        added.wait(timeout_s=0.01)
+    with pytest.raises(ConnectionResetError):
+        exchange_hello(server)
+    added.wait()
+    added.remove()
+    with pytest.raises(UsageError, match="not in force any more"):
+        _ = added.hits
+    assert exchange_hello(server)
+    with pytest.raises(UsageError, match="'mend'"):
+        server.operate("mend")
+    server.restart()
+    assert len(server.received(count=3)) == 3
+
+
+def test_a_server_is_cheap(start: Callable[..., MockServer]) -> None:
+    exchange_hello(start())  # loads the modules
+    costs = []
+    for _ in range(RUNS):
+        begun_s = time.perf_counter()
+        exchange_hello(start())
+        costs.append(time.perf_counter() - begun_s)
+    assert min(costs) < COST_S
+
+
+def test_no_thread_is_left(tmp_path: Path) -> None:
+    before = threading.enumerate()
+    server = start_mock("pravega", ServerSettings(), tmp_path / "x.pcapng")
+    assert len(threading.enumerate()) == len(before) + 1
+    server.stop()
+    assert threading.enumerate() == before
+
+
+def test_a_client_that_blocks_threads_gets_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    from wiretool.testing.start import needs_process
+
+    monkeypatch.delitem(sys.modules, "pravega_client", raising=False)
+    assert not needs_process("pravega")
+    monkeypatch.setitem(sys.modules, "pravega_client", pytest)
+    assert needs_process("pravega")
+
+
+def test_an_address_in_use(start: Callable[..., MockServer]) -> None:
+    taken = start().address
+    with pytest.raises(PeerError, match=rf"cannot listen on {taken} \(store\): "):
+        start(listen=str(taken))
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"listen": "0.0.0.0:0"}, r"store 0\.0\.0\.0:0: not a loopback address; expected 127\.0\.0\.1 or ::1"),
+        ({"road": ["a"]}, r"--road: not allowed with pravega; only with offramp"),
+        ({"raod": ["a"]}, r"options: no option 'raod' \(did you mean road\?\); expected listen, "),
+        ({"seed": "x"}, r"options: seed='x': expected a whole number"),
+        ({"like_real": 1}, r"options: like_real=1: expected true or false"),
+        ({"auth": "x"}, r"--auth: not credentials; expected USER:PASSWORD"),
+    ],
+)
+def test_bad_options(start: Callable[..., MockServer], options: dict[str, object], why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        start(**options)
+
+
+def test_a_bad_rule_and_a_bad_filter(start: Callable[..., MockServer]) -> None:
+    server = start()
+    with pytest.raises(UsageError, match=r"fault 'nonsense': column 9: no colon; expected CONDITION: ACTION"):
+        server.fault("nonsense")
+    with pytest.raises(UsageError, match=r"where 'messag == 1': column 1: no record has messag"):
+        server.received("messag == 1")
+
+
+@needs_protocol("sbp")
+def test_a_server_without_controller(tmp_path: Path) -> None:
+    server = start_mock("sbp", ServerSettings(), tmp_path / "x.pcapng")
+    with pytest.raises(UsageError, match="sbp: no endpoint is a controller; expected sbp"):
+        _ = server.controller
+    server.stop()
