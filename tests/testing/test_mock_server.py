@@ -10,7 +10,8 @@ import pytest
 
 from tests.helpers.examples import needs_protocol
 from tests.testing.hello import HELLO, exchange_hello
-from wiretool.errors import PeerError, Unmet, UsageError
+from wiretool.errors import OutputError, PeerError, Unmet, UsageError
+from wiretool.net.programs.mock_process import MockProcess
 from wiretool.testing import MockServer
 from wiretool.testing.marks import ServerSettings, rules_from
 from wiretool.testing.start import start_mock
@@ -44,12 +45,12 @@ def test_a_thread(start: Callable[..., MockServer]) -> None:
     check_conversation(start(RULE, wire_version=16))
 
 
-def test_a_process(start: Callable[..., MockServer], tmp_path: Path) -> None:
+def test_a_process(tmp_path: Path) -> None:
     rules = rules_from(RULE, ["pravega"])
     server = start_mock("pravega", ServerSettings(rules, {"wire_version": 16}, process=True), tmp_path / "x.pcapng")
     check_conversation(server)
-    with pytest.raises(PeerError, match=rf"cannot listen on {server.address} \(store\): "):
-        start(process=True, listen=str(server.address))
+    with pytest.raises(UsageError, match="no protocol is called 'nonsense'"):
+        MockProcess(["nonsense"], record=tmp_path / "y.pcapng")
     server._mock._process.kill()  # type: ignore[attr-defined]
     server._mock._process.wait()  # type: ignore[attr-defined]
     with pytest.raises(PeerError, match="wiretool serve was ended by SIGKILL"):
@@ -145,3 +146,23 @@ def test_a_server_without_controller(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="sbp: no endpoint is a controller; expected sbp"):
         _ = server.controller
     server.stop()
+
+
+def test_a_bug_of_a_mock_is_raised(start: Callable[..., MockServer], monkeypatch: pytest.MonkeyPatch) -> None:
+    server = start_mock("pravega", ServerSettings(process=False), start().path.with_name("bug.pcapng"))
+
+    def fail(*arguments: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(server._mock._host.mock, "received", fail)  # type: ignore[attr-defined]
+    assert exchange_hello(server) == b""
+    with pytest.raises(RuntimeError, match="a bug"):
+        server.stop()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is of Linux")
+def test_a_full_device() -> None:
+    before = threading.enumerate()
+    with pytest.raises(OutputError, match="cannot write /dev/full: No space left on device"):
+        start_mock("pravega", ServerSettings(process=False), Path("/dev/full"))
+    assert threading.enumerate() == before
