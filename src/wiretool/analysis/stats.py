@@ -9,6 +9,7 @@ from wiretool.analysis.latency import Latencies
 from wiretool.analysis.replies import Asked, ReplyTimes
 from wiretool.analysis.subjects import Subject, Subjects
 from wiretool.codec.message import Side
+from wiretool.ledger import Ledger
 from wiretool.records import Record
 
 OTHERS = "(others)"
@@ -53,6 +54,11 @@ class ConnectionRow(Row):
     problems: int = 0
     problem_bytes: int = 0
     other_bytes: int = 0
+    #: Those of them that the server sent.
+    server_other_bytes: int = 0
+    #: Version of TLS and server name, if it is a TLS connection; and whether it was decrypted.
+    tls: str = ""
+    is_decrypted: bool = False
     first_ns: int | None = None
     last_ns: int = 0
 
@@ -83,6 +89,13 @@ class ConnectionRow(Row):
             self.problem_bytes += record.length
         else:
             self.other_bytes += record.length
+            self.server_other_bytes += record.length * (record.side == "server")
+
+    @property
+    def captured_bytes(self) -> tuple[int, int]:
+        """Return the bytes of the client and of the server in frames and of other protocols."""
+        client_others = self.other_bytes - self.server_other_bytes
+        return self.client_bytes + client_others, self.server_bytes + self.server_other_bytes
 
 
 #: What a row of messages is of: protocol, message, who sent it.
@@ -148,6 +161,13 @@ class Stats:
         rows[:1] = [self.message_row(asked.message)] if asked else []
         for each in (self.total, connection, *rows):
             each.replies.add(latency_ns)
+
+    def note_tls(self, book: Ledger) -> None:
+        """Note which of the connections are TLS."""
+        for each in book.connections:
+            if each.tls and each.connection in self.connections:
+                row = self.connections[each.connection]
+                row.tls, row.is_decrypted = each.tls, each.is_decrypted
 
     def message_row(self, key: MessageKey) -> Row:
         """The row of a message, a new one where it has none yet."""
@@ -221,7 +241,11 @@ def _total_json(row: ConnectionRow) -> dict[str, Any]:
 
 
 def _connection_json(key: int | str, row: ConnectionRow) -> dict[str, Any]:
-    names = {"connection": key, "client": row.client, "server": row.server, "protocol": row.protocol}
+    names: dict[str, Any] = {"connection": key, "client": row.client, "server": row.server, "protocol": row.protocol}
+    if row.tls:
+        client_bytes, server_bytes = row.captured_bytes
+        sizes = {"client_captured_bytes": client_bytes, "server_captured_bytes": server_bytes}
+        names |= {"tls": row.tls, "decrypted": row.is_decrypted} | sizes
     return {**names, **_total_json(row)}
 
 

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, TypeVar
 import typer
 
 from wiretool import limits
-from wiretool.errors import CaptureError, NothingReadError, Unmet, UsageError, why_unreadable
+from wiretool.errors import CaptureError, InputError, NothingReadError, Unmet, UsageError, why_unreadable
 from wiretool.units import DURATION, SHARE
 
 if TYPE_CHECKING:
+    from wiretool.capture.tls.keylog import KeyLog
     from wiretool.ledger import Ledger
     from wiretool.protocols.base.protocol import Protocol
 
@@ -150,6 +151,16 @@ TlsKey = Annotated[
     Path | None,
     typer.Option(parser=path_from, metavar="FILE", help="private key, unless it is in the certificate's file"),
 ]
+WrittenKeyLog = Annotated[
+    Path | None,
+    typer.Option(
+        "--keylog",
+        parser=path_from,
+        metavar="FILE",
+        show_default=False,
+        help="append the secrets of TLS connections to this file (SSLKEYLOGFILE)",
+    ),
+]
 Seed = Annotated[int, typer.Option(metavar="N", help="seed for generated values and random choices")]
 FaultRules = Annotated[
     list[str] | None,
@@ -176,6 +187,18 @@ ConnectionsMax = Annotated[
         metavar="N",
         show_default=f"{limits.MOCK_CONNECTIONS_MAX}, or fewer where the system allows fewer",
         help="maximum number of open connections",
+    ),
+]
+
+
+KeyLogFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--keylog",
+        metavar="FILE",
+        show_default=False,
+        parser=path_from,
+        help="decrypt TLS with the secrets in this file (SSLKEYLOGFILE); those in pcapng files are found without it",
     ),
 ]
 
@@ -276,6 +299,49 @@ def check_any_read(book: "Ledger", captures: Sequence[Path]) -> None:
         count = len(book.connections) or count_connections([path for path in captures if path.is_file()])
         silence = without_payload(count, counts.tcp)
         raise Unmet(f"{names}: nothing was read: {silence}; expected captures with payload")
+
+
+def keys_from(path: Path | None) -> "KeyLog":
+    """Return the TLS secrets in a file, or none yet: captures may have some.
+
+    UsageError where the file cannot be read, InputError where it is no key log.
+    """
+    from wiretool.capture.tls.keylog import KeyLog, KeyLogLineError
+
+    keys = KeyLog()
+    if path is None:
+        return keys
+    try:
+        keys.add(path.read_bytes())
+    except OSError as err:
+        raise UsageError(f"--keylog {path}: {why_unreadable(err)}") from err
+    except KeyLogLineError as err:
+        raise InputError(f"--keylog {path}: line {err.number}: {err.why}; expected a file as of SSLKEYLOGFILE") from err
+    if not len(keys):
+        raise InputError(f"--keylog {path}: no secrets; expected lines of a label, a random value and a secret")
+    return keys
+
+
+def foreign_connections(book: "Ledger") -> str:
+    """Return how many connections are of other protocols, and how many of them only lack the keys of TLS."""
+    rows = book.connections
+    closed = sum(bool(row.tls) and not row.is_decrypted for row in rows)
+    text = f"{len(rows):,} TCP connection{'s' * (len(rows) != 1)} of other protocols"
+    return f"{text}, {closed:,} of them TLS; give its secrets with --keylog FILE" if closed else text
+
+
+def report_keys(path: Path | None, book: "Ledger") -> None:
+    """Report TLS connections that were not decrypted, and a key log that was of no use."""
+    rows = [row for row in book.connections if row.tls]
+    closed = sum(not row.is_decrypted for row in rows)
+    if path is not None and closed == len(rows):
+        there = (
+            f"the {closed:,} TLS connection{'s' * (closed != 1)}" if closed else "any connection: none of them is TLS"
+        )
+        tell(f"--keylog {path}: no secrets of {there}; expected the key log of the same client or server")
+    elif closed:
+        of = f"{closed:,} of {len(rows):,} TLS connection{'s' * (len(rows) != 1)}"
+        tell(f"{of} not decrypted; give the secrets with --keylog FILE")
 
 
 def share_from(text: str, option: str) -> float:

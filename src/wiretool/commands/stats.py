@@ -13,13 +13,16 @@ from wiretool.commands.interrupts import for_each, stoppable, told_when_stopped
 from wiretool.commands.options import (
     CaptureFiles,
     Engine,
+    KeyLogFile,
     OutputFile,
     PortNames,
     ProtocolName,
     Workers,
     check_protocol_name,
     format_from,
+    keys_from,
     ports_from,
+    report_keys,
     report_unread,
     sources_from,
     tell,
@@ -29,6 +32,7 @@ from wiretool.errors import CaptureError
 
 if TYPE_CHECKING:
     from wiretool.analysis.stats import Stats
+    from wiretool.ledger import Ledger
     from wiretool.sinks.output import Output
 
 
@@ -43,6 +47,7 @@ def stats(
     captures: CaptureFiles = None,
     protocol: ProtocolName = "auto",
     port: PortNames = None,
+    keylog: KeyLogFile = None,
     format_: Annotated[StatsFormat | None, typer.Option("--format", help="output format")] = None,
     output: OutputFile = None,
     engine: Annotated[
@@ -61,7 +66,7 @@ def stats(
     check_protocol_name(protocol)
     form = format_ or format_from(output, StatsFormat)
     sources, ledger = sources_from(captures), Ledger()
-    how = {"protocol": protocol, "ports": ports_from(port), "notes": tell, "ledger": ledger}
+    how = {"protocol": protocol, "ports": ports_from(port), "notes": tell, "ledger": ledger, "keys": keys_from(keylog)}
     are_files = all(map(is_file, captures or ()))
     is_chosen = engine is Engine.AUTO and are_files and (workers > 1 or suits_columns(captures or ()))
     is_bulk = engine is Engine.COLUMNS or is_chosen
@@ -71,17 +76,18 @@ def stats(
         stoppable("wiretool.dissect.columns.workers" if is_bulk else "wiretool.dissect.dissector"),
         told_when_stopped(lambda: so_far(numbers)),
         open_output(output, inputs=captures or ()) as out,
-        written_at_last(numbers, out, form),
+        written_at_last(numbers, ledger, out, form),
     ):
         if is_bulk:
             count_columns(numbers, sources, how, workers, may_wait=are_files)
         else:
             count_rows(numbers, sources, how)
         report_unread(ledger, captures or ())
+        report_keys(keylog, ledger)
 
 
 @contextmanager
-def written_at_last(numbers: "Stats", out: "Output", form: StatsFormat) -> Iterator[None]:
+def written_at_last(numbers: "Stats", ledger: "Ledger", out: "Output", form: StatsFormat) -> Iterator[None]:
     """Write the numbers however the block ends; not where what it reads is no capture: what `out` held is kept."""
     from wiretool.sinks.stats import write_stats
 
@@ -93,6 +99,7 @@ def written_at_last(numbers: "Stats", out: "Output", form: StatsFormat) -> Itera
         raise
     finally:
         if is_wanted:
+            numbers.note_tls(ledger)
             write_stats(numbers, out, form.value)
 
 

@@ -5,11 +5,13 @@ from types import MappingProxyType
 
 from wiretool import limits
 from wiretool.capture.tcp.reassembler import Connection, Data, End, Finding, Gap, Item
+from wiretool.capture.tls.keylog import KeyLog
 from wiretool.codec.frames.splitter import Piece, Splitter
 from wiretool.codec.message import SIDES, Side, other_side
 from wiretool.dissect.closed_connection import EndedWatch, finding_record
 from wiretool.dissect.foreign_bytes import ForeignBytes
 from wiretool.dissect.packet_index import Stretches
+from wiretool.dissect.tls import TLS, TlsReading, hellos_in
 from wiretool.ledger import ConnectionAccount
 from wiretool.memory_budget import MemoryBudget
 from wiretool.protocols.base.conversation import Conversation, let_go
@@ -32,7 +34,7 @@ class Watch:
 
     _held_bytes = _waiting_bytes = 0
     _look_at = 1
-    _in_doubt = _is_settled = False
+    _in_doubt = _is_settled = _is_decrypting = False
     _protocol = _foreign = ""
     _conversation: Conversation | None = None
     _splitters: Mapping[Side, Splitter] = NO_SPLITTERS
@@ -42,6 +44,9 @@ class Watch:
     _latest_packet = 0
     _open_sides = _BOTH
     _ended: frozenset[Side] = frozenset()
+    #: The secrets of TLS connections, if any; and the decryption, once the connection has shown to be one of them.
+    _keys: KeyLog | None = None
+    _tls: TlsReading | None = None
 
     def __init__(
         self,
@@ -56,8 +61,11 @@ class Watch:
         over: Callable[[Connection], None] | None = None,
         unfinished: "MemoryBudget[Watch] | None" = None,
         is_middle: bool = False,
+        keys: KeyLog | None = None,
     ) -> None:
         self._connection = connection
+        if keys is not None:
+            self._keys = keys
         #: Whether the conversation begins here; bytes cut from its middle may still begin with a frame.
         self._began = connection.opened and not is_middle
         self._forced = forced
@@ -78,9 +86,12 @@ class Watch:
 
     def take(self, item: Item) -> list[Record]:
         """The records that this next item completes."""
-        records = self._take_settled(item) if self._is_settled else self._take_first(item)
+        records = self._take_clear(item) if self._tls is None else self._take_tls(self._tls, item)
         self.note_unfinished()
         return records
+
+    def _take_clear(self, item: Item) -> list[Record]:
+        return self._take_settled(item) if self._is_settled else self._take_first(item)
 
     def note_unfinished(self) -> None:
         """Count the memory that unfinished frames and messages take."""
@@ -177,12 +188,30 @@ class Watch:
 
     def _verdict(self, *, final: bool) -> Verdict | None:
         chunks = [_chunk(item) for item in self._held if isinstance(item, Data | Gap)]
-        return recognise(chunks, from_start=self._began, expected=self._expected, every=self._every, final=final)
+        verdict = recognise(chunks, from_start=self._began, expected=self._expected, every=self._every, final=final)
+        is_tls = verdict is not None and verdict.protocol is None and verdict.why.startswith(TLS)
+        return self._tls_verdict(verdict, final=final) if verdict is not None and is_tls else verdict
+
+    def _tls_verdict(self, verdict: Verdict, *, final: bool) -> Verdict | None:
+        """Return the verdict on a TLS connection, with what its hellos tell, for which it may wait."""
+        if self._tls is not None:
+            return verdict
+        hellos = hellos_in(self._held)
+        if self._keys is not None and self._keys.secrets_of(hellos.client_random):
+            self._tls = TlsReading(self._connection, self._keys, hellos.server_name)
+            self._row.tls, self._row.is_decrypted = hellos.description, True
+        elif hellos.is_open and not final:
+            return None
+        self._row.tls = hellos.description
+        why = verdict.why.replace(TLS, hellos.description, 1)
+        return verdict._replace(why=f"{why}; {hellos.why_unread(has_keys=bool(self._keys))}")
 
     def _settle(self, verdict: Verdict | None) -> list[Record]:
         if verdict is None:
             self._look_at = self._held_bytes * 2
             return []
+        if self._tls is not None and not self._is_decrypting:
+            return self._decrypt(self._tls)
         if verdict.note and self._held_bytes and self._forced is None:
             self._note(self._connection, verdict.note)
         if self._forced is not None:
@@ -198,6 +227,23 @@ class Watch:
         held, self._held = self._held, []
         self._held_bytes = 0
         return [record for item in held for record in self._take_settled(item)]
+
+    def _decrypt(self, tls: TlsReading) -> list[Record]:
+        """Read the bytes that are held again, decrypted; their protocol is not known yet."""
+        held, self._held, self._held_bytes, self._look_at = self._held, [], 0, 1
+        self._open_sides, self._is_decrypting, self._began = _BOTH, True, True
+        return [record for item in held for record in self._take_tls(tls, item)]
+
+    def _take_tls(self, tls: TlsReading, item: Item) -> list[Record]:
+        items, counted = tls.take(item)
+        self._account.payload_bytes += counted
+        self._account.other_bytes += counted
+        self._row.tls = tls.description
+        last = [items.pop()] if isinstance(item, End) else []
+        out = [record for each in items for record in self._take_clear(each)]
+        if isinstance(item, End):
+            out += [self._other_record(*unread) for unread in tls.unread(item)]
+        return out + [record for each in last for record in self._take_clear(each)]
 
     def _speak(self, protocol: Protocol, trial: Conversation | None, conversation: Conversation | None = None) -> None:
         """Read that protocol from now on, in a conversation that has begun, or in a new one."""
@@ -420,18 +466,21 @@ class Watch:
     def _other(self, side: Side) -> Record:
         stranger = self._strangers[side]
         self._strangers = {**self._strangers, side: ForeignBytes()}
+        return self._other_record(side, stranger, self._foreign)
+
+    def _other_record(self, side: Side, foreign: ForeignBytes, why: str) -> Record:
         return Record(
             n=self._next_n(),
             kind="other",
-            time_ns=stranger.time_ns,
+            time_ns=foreign.time_ns,
             connection=self._connection.id,
             client=self._connection.client,
             server=self._connection.server,
             side=side,
-            packets=(stranger.first_packet, stranger.last_packet),
-            offset=stranger.offset,
-            length=stranger.length,
-            why=self._foreign,
+            packets=(foreign.first_packet, foreign.last_packet),
+            offset=foreign.offset,
+            length=foreign.length,
+            why=why,
         )
 
 

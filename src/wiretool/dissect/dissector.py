@@ -12,6 +12,7 @@ from wiretool.capture.packets import Packet, Tick
 from wiretool.capture.tcp.direction import Recent
 from wiretool.capture.tcp.reassembler import Connection, Data, End, Item, Streams
 from wiretool.capture.tcp.segments_of_packets import Segment, read_segments
+from wiretool.capture.tls.keylog import KeyLog
 from wiretool.codec.cursor import Span
 from wiretool.codec.message import Side
 from wiretool.dissect.closed_connection import EndedWatch
@@ -39,15 +40,18 @@ def read(
     strict: bool = False,
     ledger: Ledger | None = None,
     notes: Callable[[str], None] | None = None,
+    keys: KeyLog | None = None,
 ) -> Iterator[Record]:
     """The records of captures, several read as one in time order.
 
     `ports` says which protocol is spoken on a port; `protocol` forces one everywhere. `strict` raises the first
     problem as a DecodeError after its record. `ledger` counts; `notes` is told each guess that was not certain.
-    CaptureError where a file is no capture or is damaged, after all that is before the damage.
+    `keys` decrypt TLS, beside those that pcapng files have in them. CaptureError where a file is no capture or is
+    damaged, after all that is before the damage.
     """
-    packets = read_packets(paths_of(captures))
-    return read_from(packets, protocol=protocol, ports=ports, strict=strict, ledger=ledger, notes=notes)
+    keys = KeyLog() if keys is None else keys
+    packets = read_packets(paths_of(captures), keys)
+    return read_from(packets, protocol=protocol, ports=ports, strict=strict, ledger=ledger, notes=notes, keys=keys)
 
 
 def paths_of(captures: Source | Sequence[Source]) -> list[Path | BinaryIO]:
@@ -64,12 +68,13 @@ def read_from(
     strict: bool = False,
     ledger: Ledger | None = None,
     notes: Callable[[str], None] | None = None,
+    keys: KeyLog | None = None,
 ) -> Iterator[Record]:
     """Yield the records of packets as they arrive, such as those of an interface; otherwise like `read`.
 
     After a tick, no messages wait for more evidence of their protocol.
     """
-    records = Dissector(protocol=protocol, ports=ports, ledger=ledger, notes=notes).records(packets)
+    records = Dissector(protocol=protocol, ports=ports, ledger=ledger, notes=notes, keys=keys).records(packets)
     return strictly(records) if strict else records
 
 
@@ -117,6 +122,9 @@ def annotate(record: Record) -> list[Span]:
 class Connections:
     """The watches over all connections of one reading, and what they are told of protocols and ports."""
 
+    #: The secrets of TLS connections, if any; the state of an open flow of a pipeline has none.
+    _keys: KeyLog | None = None
+
     def __init__(
         self,
         numbers: Callable[[], int],
@@ -127,10 +135,11 @@ class Connections:
         ledger: Ledger | None = None,
         notes: Callable[[Connection, str], None] | None = None,
         opened: Callable[[Connection, ConnectionAccount], None] | None = None,
+        keys: KeyLog | None = None,
     ) -> None:
         """`notes` takes each guess that was not certain, with its connection.
 
-        `opened` takes each watched connection and its account.
+        `opened` takes each watched connection and its account. `keys` decrypt TLS.
         """
         self._numbers = numbers
         self._kind = kind
@@ -139,6 +148,8 @@ class Connections:
         self._ledger = ledger if ledger is not None else Ledger()
         self._notes = notes or (lambda connection, text: None)
         self._opened = opened or (lambda connection, account: None)
+        if keys is not None:
+            self._keys = keys
         self._count = 0
         #: Those over connections of which not both sides have ended.
         self._watches: dict[Connection, Watch] = {}
@@ -178,6 +189,7 @@ class Connections:
             unfinished=self.unfinished,
             over=self._let_go,
             is_middle=is_middle,
+            keys=self._keys,
         )
         self._watches[connection] = watch
         return watch

@@ -5,7 +5,7 @@ import ssl
 from errno import EISDIR, ENOENT
 from pathlib import Path
 
-from wiretool.errors import InputError, UsageError, why_unreadable
+from wiretool.errors import InputError, UsageError, system_reason, why_unreadable, write_error
 
 
 def server_context(certificate: Path, key: Path | None, *, alpn: tuple[str, ...] = ()) -> ssl.SSLContext:
@@ -49,6 +49,18 @@ def client_context(authority: Path | None, *, alpn: tuple[str, ...] = ()) -> ssl
     if alpn:
         context.set_alpn_protocols(list(alpn))
     return context
+
+
+def log_keys(context: ssl.SSLContext, path: Path) -> None:
+    """Append the secrets of all connections to a file, which is closed to other users if it is new.
+
+    UsageError where it cannot be written.
+    """
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+        context.keylog_filename = str(path)
+    except OSError as err:
+        raise write_error(f"--keylog {path}: cannot be written: {system_reason(err)}", err) from err
 
 
 def alpn_of(protocol: str) -> tuple[str, ...]:

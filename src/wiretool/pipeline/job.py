@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wiretool.capture.tls.keylog import KeyLog
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -17,11 +19,14 @@ class Job:
     has_events: bool = False
     #: Into how many parts flows are dealt; 0 for as many as memory asks for.
     splits: int = 0
+    #: The lines of a key log, with the secrets of TLS connections.
+    secrets: bytes = b""
 
     @property
     def options(self) -> Mapping[str, Any]:
         """What the dissection is told."""
-        return {"protocol": self.protocol, "ports": dict(self.ports)}
+        options: dict[str, Any] = {"protocol": self.protocol, "ports": dict(self.ports)}
+        return options | {"keys": KeyLog.of(self.secrets)} if self.secrets else options
 
 
 @dataclass(frozen=True, slots=True)

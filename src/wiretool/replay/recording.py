@@ -8,6 +8,7 @@ from wiretool.capture.packets import Packet
 from wiretool.capture.tcp.origins import Origins
 from wiretool.capture.tcp.segments_of_packets import read_segments
 from wiretool.capture.tcp.stream_events import Connection, Data, End, Item
+from wiretool.capture.tls.keylog import KeyLog
 from wiretool.codec.message import Side
 from wiretool.dissect.connection import Watch
 from wiretool.dissect.dissector import Dissector
@@ -24,6 +25,7 @@ def recording_of(
     ledger: Ledger | None = None,
     notes: Callable[[str], None] | None = None,
     origins: Origins | None = None,
+    keys: KeyLog | None = None,
 ) -> Recording:
     """Return the recording of the packets; options as in `dissector.read_from`. `origins` has the capture of each flow.
 
@@ -39,7 +41,7 @@ def recording_of(
         by_number[connection.id] = recording.dialogues[-1]
         return watch
 
-    dissector = Dissector(kind=listen, protocol=protocol, ports=ports, ledger=ledger, notes=notes)
+    dissector = Dissector(kind=listen, protocol=protocol, ports=ports, ledger=ledger, notes=notes, keys=keys)
     segments = read_segments(packets, ledger.packets)
     try:
         for record in dissector.records_of(segments if origins is None else origins.noted(segments)):

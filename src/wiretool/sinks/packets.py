@@ -1,5 +1,6 @@
 """A pcapng file of packets as they were captured."""
 
+from collections.abc import Callable
 from itertools import chain
 
 import numpy as np
@@ -8,7 +9,7 @@ from wiretool.capture.files.tables import PacketTable
 from wiretool.codec.columns import Integers
 from wiretool.errors import UsageError
 from wiretool.sinks.output import Output
-from wiretool.sinks.pcapng import ETHERNET, NANOSECONDS, PACKET, interface, section
+from wiretool.sinks.pcapng import ETHERNET, NANOSECONDS, PACKET, interface, section, tls_secrets
 
 #: An enhanced packet block without its data: seven words in front (type, length, interface, time as two words, bytes
 #: captured, bytes on the wire) and its length again behind.
@@ -21,10 +22,12 @@ EARLY = NANOSECONDS[:-4] + bytes.fromhex("0e00 0800") + EARLY_S.to_bytes(8, "lit
 class Packets:
     """Writes packets in the order in which they are given: their bytes, link types, times and lengths are kept."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, secrets: Callable[[], bytes] = bytes) -> None:
+        """`secrets` returns the lines of a TLS key log that the file gets in front of its packets."""
         if output.is_terminal:
             raise UsageError("refusing to write pcapng to a terminal; use -o FILE or a pipe")
         self._output = output
+        self._secrets = secrets
         #: The index of each interface: one for every link type and sign of the times.
         self._interfaces: dict[int, int] = {}
         #: Whether anything is in the file, and how many packets.
@@ -50,7 +53,8 @@ class Packets:
     def _begin(self) -> None:
         if not self.has_begun:
             self.has_begun = True
-            self._output.write_bytes(section())
+            lines = self._secrets()
+            self._output.write_bytes(section() + (tls_secrets(lines) if lines else b""))
 
     def _interface(self, kind: int) -> int:
         if kind not in self._interfaces:

@@ -11,7 +11,9 @@ from wiretool.sinks.output import Output, open_output
 from wiretool.sinks.tcp import Flow
 
 #: Section header, interface description and enhanced packet blocks (pcapng, IETF draft-ietf-opsawg-pcapng §4).
-SECTION, INTERFACE, PACKET = 0x0A0D0D0A, 1, 6
+SECTION, INTERFACE, PACKET, SECRETS = 0x0A0D0D0A, 1, 6, 10
+#: Secrets that are a TLS key log.
+TLS_KEY_LOG = 0x544C534B
 ETHERNET = 1
 #: Option if_tsresol: times are in 10^-9 seconds.
 NANOSECONDS = bytes.fromhex("0900 0100 09 000000 0000 0000")
@@ -104,6 +106,12 @@ def section() -> bytes:
 def interface(link_type: int, options: bytes = NANOSECONDS) -> bytes:
     """An interface with this LINKTYPE and no snap length."""
     return block(INTERFACE, link_type.to_bytes(2, "little") + bytes(6) + options)
+
+
+def tls_secrets(lines: bytes) -> bytes:
+    """A block of the lines of a TLS key log, for the packets after it."""
+    head = TLS_KEY_LOG.to_bytes(4, "little") + len(lines).to_bytes(4, "little")
+    return block(SECRETS, head + lines)
 
 
 def packet_block(packet: bytes, time_ns: int, wire_bytes: int, comment: str = "") -> bytes:

@@ -1,6 +1,6 @@
 """Cuts packets out of captures: those that carry certain records, or the whole connections of these."""
 
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from ipaddress import ip_address
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -18,8 +18,9 @@ from wiretool.capture.tcp.lent_streams import LentStreams
 from wiretool.capture.tcp.retransmit_history import RecentRuns
 from wiretool.capture.tcp.segments_of_packets import segment_of
 from wiretool.codec.columns import Flags, Integers
-from wiretool.codec.message import Side
+from wiretool.codec.message import SIDES, Side
 from wiretool.errors import CaptureError
+from wiretool.ledger import ConnectionAccount
 from wiretool.records import Record
 from wiretool.sinks.packets import Packets
 
@@ -83,17 +84,26 @@ class Chosen:
             self._hosts[end] = ip_address(end.rpartition(":")[0].strip("[]")).packed
         return self._hosts[end]
 
+    def add_whole(self, rows: Iterable[ConnectionAccount]) -> int:
+        """Want all packets of those of some connections of which any are wanted; return how many these are."""
+        chosen = [row for row in rows if any(sender(row.connection, side) in self._stretches for side in SIDES)]
+        for row in chosen:
+            self._connections.add(row.connection)
+            client, server = self._host(row.client), self._host(row.server)
+            self.ways |= {client + server, server + client}
+        return len(chosen)
+
     def among(self, numbers: Integers, senders: Integers) -> Flags:
         """Which of these packets (ascending) with these senders are wanted."""
+        wanted: Flags = np.isin(senders >> 1, np.fromiter(self._connections, np.int64, len(self._connections)))
         if self._whole:
-            return np.isin(senders >> 1, np.fromiter(self._connections, np.int64, len(self._connections)))
-        wanted = np.zeros(len(numbers), np.bool_)
+            return wanted
         order = np.argsort(senders, kind="stable")
         bounds = np.flatnonzero(np.diff(senders[order], prepend=NOBODY - 1))
         for rows in np.split(order, bounds[1:]):
-            stretches = self._stretches.get(int(senders[rows[0]])) if len(rows) else None
-            if stretches is not None:
-                wanted[rows] = stretches.holds(numbers[rows])
+            mine = self._stretches.get(int(senders[rows[0]])) if len(rows) else None
+            if mine is not None:
+                wanted[rows] |= mine.holds(numbers[rows])
         return wanted
 
 

@@ -10,12 +10,15 @@ from typing import NamedTuple
 
 from wiretool.capture.files.source import Source
 from wiretool.capture.packets import Packet
+from wiretool.capture.tls.keylog import KeyLog, KeyLogLineError
 from wiretool.limits import BLOCK_BYTES_MAX, INTERFACES_MAX, PACKET_BYTES_MAX
 
 SECTION = b"\x0a\x0d\x0d\x0a"
 #: Type and length before the body of a block, and its length again behind it.
 BLOCK_BYTES_MIN = 12
 OPTION_TSRESOL, OPTION_TSOFFSET = 9, 14
+#: The type of secrets that are a TLS key log (draft-ietf-opsawg-pcapng §4.7).
+TLS_KEY_LOG = 0x544C534B
 #: The times that can be told: from 1677 to 2262.
 FIRST_NS, LAST_NS = -(1 << 63), (1 << 63) - 1
 
@@ -30,6 +33,7 @@ class Kind:
     OLD_PACKET = 2
     SIMPLE_PACKET = 3
     PACKET = 6
+    SECRETS = 10
 
 
 #: Where in the body of a block its packet begins.
@@ -77,9 +81,12 @@ class Block(NamedTuple):
     layout: Layout
 
 
-def read_pcapng(source: Source) -> Iterator[Packet]:
-    """Packets in file order, numbered from 1; raises CaptureError where the file stops making sense."""
-    reader = Reader(source)
+def read_pcapng(source: Source, keys: KeyLog | None = None) -> Iterator[Packet]:
+    """Packets in file order, numbered from 1; raises CaptureError where the file stops making sense.
+
+    The secrets of TLS connections in the file are added to `keys`.
+    """
+    reader = Reader(source, keys)
     while reader.has_block():
         packet = reader.read()
         if packet is not None:
@@ -112,8 +119,9 @@ def _is_length(length: int) -> bool:
 class Reader:
     """What must be remembered from block to block."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, keys: KeyLog | None = None) -> None:
         self._source = source
+        self._keys = keys
         #: Of the section.
         self.layout = LAYOUTS[b"\x4d\x3c\x2b\x1a"]
         self.interfaces: list[Interface] = []
@@ -173,9 +181,24 @@ class Reader:
                 return self._old(block)
             case Kind.INTERFACE:
                 self._add_interface(block)
+            case Kind.SECRETS:
+                self._add_secrets(block)
             case Kind.SECTION:
                 self.interfaces = []
         return None
+
+    def _add_secrets(self, block: Block) -> None:
+        """Add the secrets of a decryption secrets block, if they are of TLS."""
+        kind, length = block.layout.pair.unpack_from(block.body)
+        at = block.layout.pair.size
+        if kind != TLS_KEY_LOG or self._keys is None:
+            return
+        try:
+            self._keys.add(block.body[at : at + length])
+        except KeyLogLineError as err:
+            raise self._source.error(
+                f"line {err.number} of the TLS secrets in a block is malformed: {err.why}"
+            ) from err
 
     def _enhanced(self, block: Block) -> Packet:
         index, high, low, captured, length = block.layout.packet.unpack_from(block.body)

@@ -16,31 +16,34 @@ from wiretool.capture.files.pcapng import SECTION, read_pcapng
 from wiretool.capture.files.source import Source, open_source
 from wiretool.capture.packets import Packet
 from wiretool.capture.tcp.origins import Origins
+from wiretool.capture.tls.keylog import KeyLog
 from wiretool.errors import CaptureError, UnopenedError, why_unreadable
 
 _packet = partial(tuple.__new__, Packet)
 
 
-def read_packets(sources: Sequence[Path | BinaryIO]) -> Iterator[Packet]:
-    """Packets of all sources, numbered from 1.
+def read_packets(sources: Sequence[Path | BinaryIO], keys: KeyLog | None = None) -> Iterator[Packet]:
+    """Packets of all sources, numbered from 1; `keys` gets the secrets of TLS connections in them.
 
     A source that is damaged gives what is good of it; CaptureError comes after the last packet (with several sources,
     the first such error, which has the others in `others`).
     """
-    return _packets_of(sources[0]) if len(sources) == 1 else map(itemgetter(1), _merged(sources))
+    return _packets_of(sources[0], keys) if len(sources) == 1 else map(itemgetter(1), _merged(sources, keys))
 
 
-def read_with_origins(sources: Sequence[Path | BinaryIO], origins: Origins) -> Iterator[Packet]:
+def read_with_origins(
+    sources: Sequence[Path | BinaryIO], origins: Origins, keys: KeyLog | None = None
+) -> Iterator[Packet]:
     """Packets of several sources as `read_packets` gives them; `origins` notes the source of each."""
-    for at, packet in _merged(sources):
+    for at, packet in _merged(sources, keys):
         origins.note_packet(at)
         yield packet
 
 
-def _packets_of(source: Path | BinaryIO) -> Iterator[Packet]:
+def _packets_of(source: Path | BinaryIO, keys: KeyLog | None) -> Iterator[Packet]:
     with ExitStack() as stack:
         name, stream = opened(source, stack)
-        yield from recognised(open_source(name, stream))
+        yield from recognised(open_source(name, stream), keys)
 
 
 def opened(source: Path | BinaryIO, stack: ExitStack) -> tuple[str, BinaryIO]:
@@ -76,23 +79,23 @@ def check_to_seek(path: Path) -> None:
         raise CaptureError(str(path), "not a seekable file; expected a regular file; copy it into one")
 
 
-def recognised(source: Source) -> Iterator[Packet]:
+def recognised(source: Source, keys: KeyLog | None = None) -> Iterator[Packet]:
     """The packets of a source by its first bytes; nothing at all is a capture of nothing."""
     source.fill(4)
     magic = source.buffer[:4]
     if magic in VARIANTS:
         return read_pcap(source)
     if magic == SECTION:
-        return read_pcapng(source)
+        return read_pcapng(source, keys)
     if magic:
         raise source.error(f"neither pcap nor pcapng: starts with {magic.hex(' ')}")
     return iter(())
 
 
-def _merged(sources: Sequence[Path | BinaryIO]) -> Iterator[tuple[int, Packet]]:
+def _merged(sources: Sequence[Path | BinaryIO], keys: KeyLog | None) -> Iterator[tuple[int, Packet]]:
     """Yield the packets of all sources by time, each with the index of its source."""
     errors: list[CaptureError] = []
-    guarded = [zip(repeat(at), _until_error(_packets_of(source), errors)) for at, source in enumerate(sources)]
+    guarded = [zip(repeat(at), _until_error(_packets_of(source, keys), errors)) for at, source in enumerate(sources)]
     for number, (at, packet) in enumerate(merge(*guarded, key=lambda pair: pair[1].time_ns), 1):
         yield at, _packet((number, *packet[1:]))
     if errors:

@@ -10,11 +10,12 @@ import numpy as np
 
 from wiretool.capture.files import tables
 from wiretool.capture.files.pcap import VARIANTS
-from wiretool.capture.files.pcapng import SECTION
+from wiretool.capture.files.pcapng import SECTION, Reader
 from wiretool.capture.files.pcapng_tables import read_pcapng_tables
 from wiretool.capture.files.reading import opened, recognised
 from wiretool.capture.files.source import open_source
 from wiretool.capture.files.tables import TABLE_BYTES, PacketTable, read_pcap_tables, tables_of
+from wiretool.capture.tls.keylog import KeyLog
 from wiretool.codec.columns import Integers
 from wiretool.errors import CaptureError
 
@@ -24,27 +25,27 @@ SHARE_BYTES_MIN = 64 * 1024
 MERGED_TABLES_MAX = 2
 
 
-def read_packet_tables(sources: Sequence[Path | BinaryIO]) -> Iterator[PacketTable]:
-    """The packets of all sources, numbered from 1, in the order of `reading.read_packets`.
+def read_packet_tables(sources: Sequence[Path | BinaryIO], keys: KeyLog | None = None) -> Iterator[PacketTable]:
+    """The packets of all sources, numbered from 1, in the order of `reading.read_packets`; `keys` as there.
 
     A source that is damaged gives what is good of it; CaptureError comes after the last table (with several sources,
     the first such error).
     """
     if len(sources) == 1:
-        return _tables_of(sources[0], TABLE_BYTES)
+        return _tables_of(sources[0], TABLE_BYTES, keys)
     # A table of each is held at once, and what is left of the one before it: they share what one may take in.
     share = max(TABLE_BYTES // max(len(sources), 1), SHARE_BYTES_MIN)
-    return merged_tables([_tables_of(source, share) for source in sources])
+    return merged_tables([_tables_of(source, share, keys) for source in sources])
 
 
-def _tables_of(capture: Path | BinaryIO, table_bytes: int) -> Iterator[PacketTable]:
+def _tables_of(capture: Path | BinaryIO, table_bytes: int, keys: KeyLog | None) -> Iterator[PacketTable]:
     with ExitStack() as stack:
         source = open_source(*opened(capture, stack))
         source.fill(4)
         if source.buffer[:4] in VARIANTS:
             yield from read_pcap_tables(source, table_bytes)
         elif source.buffer[:4] == SECTION:
-            yield from read_pcapng_tables(source, table_bytes)
+            yield from read_pcapng_tables(source, table_bytes, Reader(source, keys))
         else:
             yield from tables_of(recognised(source), table_bytes)
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from wiretool.commands.options import PortNames, RecordFile, Seed, duration_parser
+from wiretool.commands.options import KeyLogFile, PortNames, RecordFile, Seed, duration_parser
 from wiretool.commands.target_options import (
     AllowedHosts,
     JsonFile,
@@ -130,6 +130,7 @@ def conform(
         ),
     ] = None,
     port: PortNames = None,
+    keylog: KeyLogFile = None,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="show the conversation of every case")] = False,
     seed: Seed = 0,
 ) -> None:
@@ -166,6 +167,7 @@ def conform(
         tests_mutants=mutants,
         mutant=mutant,
         ports=port or (),
+        keylog=keylog,
         seed=seed,
     )
     run_conform(options)

@@ -67,6 +67,8 @@ class ConformOptions:
     tests_mutants: bool = False
     mutant: str | None = None
     ports: Sequence[str] = ()
+    #: The file of TLS secrets of captures.
+    keylog: Path | None = None
     seed: int = 0
 
 
@@ -102,6 +104,8 @@ def check_options(options: ConformOptions) -> None:
             raise UsageError(f"{name}: requires --target, the address of the server")
     if options.deadline_s and (options.is_capture or options.tests_mutants):
         raise UsageError(f"--deadline and {chosen[0]}: only a run against a server or client has a deadline")
+    if options.keylog is not None and not options.is_capture:
+        raise UsageError("--keylog: requires --capture")
     if options.setup and not (options.targets or options.is_capture):
         raise UsageError("--setup: requires --target or --capture, a server in that setup")
     if options.command and options.jobs > 1:
@@ -127,6 +131,7 @@ def words_again(options: ConformOptions) -> tuple[str, str]:
         "--allow-remote": options.allowed_hosts,
         "--setup": [options.setup],
         "--port": options.ports,
+        "--keylog": [str(options.keylog or "")],
         "--mutant": [options.mutant or ""],
         "--seed": [str(options.seed)] if options.seed else [],
         "--timeout": [f"{options.timeout_s:g}s"] if options.timeout_s else [],
@@ -156,6 +161,7 @@ def check_files(options: ConformOptions) -> None:
 
     read = [path for path in (options.expect,) if path is not None]
     read += [Path(name) for name in options.arguments] if options.is_capture else []
+    read += [options.keylog] if options.keylog is not None else []
     written = dict(options.reports.files()) | ({"--record": options.record} if options.record else {})
     seen: dict[Path, str] = {}
     for option, path in written.items():

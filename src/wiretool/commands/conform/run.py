@@ -10,7 +10,16 @@ import typer
 
 from wiretool.commands.conform.options import COMPARE, ConformOptions, addresses_from, check_options, words_again
 from wiretool.commands.conform.reports import write_list, write_mutants, write_reports
-from wiretool.commands.options import lines_of, ports_from, report_unread, sources_from, stdin, tell
+from wiretool.commands.options import (
+    keys_from,
+    lines_of,
+    ports_from,
+    report_keys,
+    report_unread,
+    sources_from,
+    stdin,
+    tell,
+)
 from wiretool.commands.step_progress import StepProgress, with_progress
 from wiretool.errors import CaptureError, Stopped, UsageError
 
@@ -234,6 +243,7 @@ def judge_captures(part: "Conformance", options: ConformOptions) -> None:
     for damage in damages:
         tell(str(damage))
     report_unread(book, captures)
+    report_keys(options.keylog, book)
     connections = observe(recording, part.protocol)
     if not connections:
         found = sorted({each.protocol or "an unknown protocol" for each in recording.dialogues})
@@ -286,9 +296,11 @@ def recorded(
     from wiretool.replay.recording import recording_of
 
     sources = sources_from(captures)
-    read = read_packets(sources) if origins is None else read_with_origins(sources, origins)
+    keys = keys_from(options.keylog)
+    read = read_packets(sources, keys) if origins is None else read_with_origins(sources, origins, keys)
     packets = with_progress(read, "reading", "packets")
-    return recording_of(packets, ports=ports_from(options.ports), ledger=book, notes=tell, origins=origins)
+    ports = ports_from(options.ports)
+    return recording_of(packets, ports=ports, ledger=book, notes=tell, origins=origins, keys=keys)
 
 
 # -- clients -----------------------------------------------------------------------------------------------------------

@@ -9,12 +9,14 @@ from wiretool.commands.options import (
     CaptureFiles,
     DecodeFormat,
     Engine,
+    KeyLogFile,
     PortNames,
     ProtocolName,
     ServingSeconds,
     SideName,
     Workers,
     format_from,
+    keys_from,
     path_from,
     ports_from,
     where_from,
@@ -38,6 +40,7 @@ def decode(
     captures: CaptureFiles = None,
     protocol: ProtocolName = "auto",
     port: PortNames = None,
+    keylog: KeyLogFile = None,
     format_: Annotated[
         DecodeFormat | None,
         typer.Option("--format", show_default="by the ending of -o, else text", help="output format"),
@@ -87,7 +90,7 @@ def decode(
     from wiretool.commands.decode.run import decode_all
 
     given = Given(captures or (), hex_, side, live or "", bpf, duration)
-    how = How(protocol, ports_from(port), strict, engine, workers)
+    how = How(protocol, ports_from(port), strict, engine, workers, keylog, keys_from(keylog))
     what = What(
         format_ or format_from(output, DecodeFormat), tree, dump, where or "", fields, connection, count, events
     )

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, NamedTuple, Self, cast
 
 from wiretool.capture.files.reading import read_packets
 from wiretool.capture.packets import Packet, Tick
+from wiretool.capture.tls.keylog import KeyLog
 from wiretool.errors import UnopenedError, why_unreadable
 from wiretool.limits import UNDECIDED_NS_MAX
 
@@ -34,16 +35,18 @@ Source = Path | BinaryIO
 
 
 @contextmanager
-def growing_packets(sources: Sequence[Source], on_wait: Callable[[], None]) -> Iterator[Iterator[Packet | Tick]]:
+def growing_packets(
+    sources: Sequence[Source], on_wait: Callable[[], None], keys: KeyLog | None = None
+) -> Iterator[Iterator[Packet | Tick]]:
     """Give the packets of all sources; where pipes are among them, also the ticks of a live source.
 
-    Before it waits for a pipe, it calls `on_wait`.
+    Before it waits for a pipe, it calls `on_wait`. `keys` gets the secrets of TLS connections in the sources.
     """
     if not any(map(_is_pipe, sources)):
-        yield read_packets(sources)
+        yield read_packets(sources, keys)
         return
     with ExitStack() as stack:
-        reader = stack.enter_context(_Reader())
+        reader = stack.enter_context(_Reader(keys))
         reader.start([_growing(source, reader.wait, stack) for source in sources])
         yield reader.packets(on_wait)
 
@@ -82,7 +85,8 @@ class _Stopped(Exception):
 class _Reader:
     """Reads packets in a thread: a pause of the source can be seen only while another thread waits for bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, keys: KeyLog | None) -> None:
+        self._keys = keys
         #: None is the last arrival.
         self._arrivals: queue.Queue[_Batch | None] = queue.Queue(BATCHES_MAX)
         self._thread = ThreadPoolExecutor(1)
@@ -132,7 +136,7 @@ class _Reader:
                 self._send(None)
 
     def _read(self, sources: Sequence[Source]) -> None:
-        for packet in read_packets(sources):
+        for packet in read_packets(sources, self._keys):
             self._batch.append(packet)
             self._newest_ns = max(self._newest_ns, packet.time_ns)
             self._is_marked = False

@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wiretool.capture.tls.keylog import KeyLog
 from wiretool.commands.options import DecodeFormat, Engine, SideName, is_stdout
 from wiretool.errors import UsageError
 
@@ -43,11 +44,14 @@ class How:
     strict: bool = False
     engine: Engine = Engine.AUTO
     workers: int = 1
+    #: The file of TLS secrets, and what is in it.
+    keylog: Path | None = None
+    keys: KeyLog = field(default_factory=KeyLog)
 
     @property
     def options(self) -> Mapping[str, Any]:
         """What all readers of packets are told."""
-        return {"protocol": self.protocol, "ports": self.ports}
+        return {"protocol": self.protocol, "ports": self.ports, "keys": self.keys}
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from wiretool.commands.options import (
     is_stdout,
     lines_of,
     protocols_like,
+    report_keys,
     report_unread,
     sources_from,
     tell,
@@ -113,6 +114,8 @@ def decode_all(given: Given, how: How, what: What, *, output: Path | None, ledge
     check_protocol_name(how.protocol)
     check_choice(what, how.protocol)
     check_input(given, how.protocol)
+    if given.hex_ and how.keylog is not None:
+        raise UsageError("--keylog: not allowed with --hex; expected captures or --live")
     check_files(output, ledger)
     check_tables(what, output, ledger)
     is_bulk = takes_columns(
@@ -140,6 +143,7 @@ def decode_all(given: Given, how: How, what: What, *, output: Path | None, ledge
         if given.interface:
             check_any_captured(job.tally.shown, given.interface)
         report_unread(job.tally.shown, given.captures)
+        report_keys(how.keylog, job.tally.reading)
         if what.connection is not None and (nothing := no_connection(what.connection, job.tally.shown)):
             raise UsageError(nothing)
 
@@ -202,7 +206,7 @@ def of_captures(job: Job, sources: "Sequence[Path | BinaryIO]") -> "Generator[Re
     from wiretool.commands.decode.growing import growing_packets
     from wiretool.dissect.dissector import read_from
 
-    with growing_packets(sources, job.display.flush) as packets:
+    with growing_packets(sources, job.display.flush, job.how.keys) as packets:
         yield from read_from(packets, strict=job.how.strict, ledger=job.tally.reading, notes=tell, **job.how.options)
 
 

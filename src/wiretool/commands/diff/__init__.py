@@ -6,12 +6,14 @@ from typing import Annotated
 import typer
 
 from wiretool.commands.options import (
+    KeyLogFile,
     MinJudged,
     OutputFile,
     PortNames,
     ProtocolName,
     ReportFormat,
     format_from,
+    keys_from,
     path_from,
     share_from,
 )
@@ -45,6 +47,7 @@ def diff(
     min_judged: MinJudged = "50%",
     protocol: ProtocolName = "auto",
     port: PortNames = None,
+    keylog: KeyLogFile = None,
     format_: Annotated[
         ReportFormat | None,
         typer.Option("--format", show_default="by the ending of -o, else text", help="output format"),
@@ -60,4 +63,5 @@ def diff(
 
     share = share_from(min_judged, "--min-judged")
     form = format_ or format_from(output, ReportFormat)
-    compared(one, other, DiffOptions(ignore or (), noise, expect, protocol, port, form, output, share))
+    keys = keys_from(keylog)
+    compared(one, other, DiffOptions(ignore or (), noise, expect, protocol, port, form, output, share, keys))

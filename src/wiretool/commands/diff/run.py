@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from wiretool.capture.tls.keylog import KeyLog
 from wiretool.commands.options import (
     ReportFormat,
     check_any_read,
+    foreign_connections,
     lines_of,
     ports_from,
     protocols_like,
@@ -36,6 +38,7 @@ class DiffOptions:
     form: ReportFormat
     output: Path | None
     min_judged: float
+    keys: KeyLog
 
 
 def compared(one: Path, other: Path, options: DiffOptions) -> None:
@@ -97,16 +100,16 @@ def recorded(path: Path, source: Path | BinaryIO, options: DiffOptions) -> "Reco
     from wiretool.ledger import Ledger
     from wiretool.replay.recording import recording_of
 
-    packets = with_progress(read_packets([source]), f"reading {path}", "packets")
+    packets = with_progress(read_packets([source], options.keys), f"reading {path}", "packets")
     book, ports = Ledger(), ports_from(options.ports)
-    recording = recording_of(packets, protocol=options.protocol, ports=ports, ledger=book, notes=tell)
+    recording = recording_of(
+        packets, protocol=options.protocol, ports=ports, ledger=book, notes=tell, keys=options.keys
+    )
     check_any_read(book, [path])
     if summary := book.packets.summarize():
         tell(f"{path}: {summary}")
     if not any(dialogue.protocol for dialogue in recording.dialogues):
-        count = len(recording.dialogues)
-        why = f"no traffic of a known protocol: {count:,} TCP connection{'s' * (count != 1)} of other protocols"
-        raise CaptureError(str(path), why)
+        raise CaptureError(str(path), f"no traffic of a known protocol: {foreign_connections(book)}")
     return recording
 
 

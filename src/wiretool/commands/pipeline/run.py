@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from wiretool.commands.options import PortNames, ProtocolName, path_from, ports_from
+from wiretool.commands.options import KeyLogFile, PortNames, ProtocolName, keys_from, path_from, ports_from
 from wiretool.errors import UsageError
 
 #: More parts than that are more files than anybody reads.
@@ -64,6 +64,7 @@ def run(
     ] = None,
     protocol: ProtocolName = "auto",
     port: PortNames = None,
+    keylog: KeyLogFile = None,
     events: Events = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="exit with 3 also for problem records, not only for damaged captures")
@@ -75,5 +76,5 @@ def run(
     """
     from wiretool.commands.pipeline.running import PipelineOptions, run_pipeline
 
-    options = PipelineOptions(protocol, ports_from(port), events, strict, splits or 0)
+    options = PipelineOptions(protocol, ports_from(port), events, strict, splits or 0, keys_from(keylog))
     raise typer.Exit(run_pipeline(captures, output, options, engine_from(engine, master), master))

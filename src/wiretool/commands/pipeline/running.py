@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,8 +13,10 @@ from wiretool.commands.first_lines import FirstLines
 from wiretool.commands.interrupts import stoppable, told_when_stopped
 from wiretool.commands.options import protocols_like, tell
 from wiretool.commands.progress import QUICK_S, is_watched, report_waiting
+from wiretool.errors import CaptureError
 
 if TYPE_CHECKING:
+    from wiretool.capture.tls.keylog import KeyLog
     from wiretool.pipeline.job import Job, Step
     from wiretool.pipeline.layout import Manifest
 
@@ -37,6 +39,7 @@ class PipelineOptions:
     has_events: bool
     is_strict: bool
     splits: int
+    keys: "KeyLog"
 
 
 def run_pipeline(captures: Sequence[Path], root: Path, options: PipelineOptions, engine: str, master: str) -> int:
@@ -44,7 +47,8 @@ def run_pipeline(captures: Sequence[Path], root: Path, options: PipelineOptions,
     from wiretool.pipeline.job import Job
 
     protocols_like(options.protocol)
-    job = Job(captures, root, options.protocol, options.ports, options.has_events, options.splits)
+    splits, secrets = options.splits, secrets_of(captures, options.keys)
+    job = Job(captures, root, options.protocol, options.ports, options.has_events, splits, secrets)
     notes = FirstLines(NOTES_MAX, "notes")
     kept = "the tables that were there are as they were" if os.path.exists(root) else "no tables were made"
     progress = _bar() if is_watched() else _lines("Spark is at work" if engine == "spark" else "reading captures")
@@ -52,6 +56,20 @@ def run_pipeline(captures: Sequence[Path], root: Path, options: PipelineOptions,
         manifest = _engine(engine, master)(job, notes, watch)
     notes.end()
     return told_of(manifest, root, is_strict=options.is_strict)
+
+
+def secrets_of(captures: Sequence[Path], keys: "KeyLog") -> bytes:
+    """Return TLS secrets as the lines of a key log: those of a file, and those that captures begin with.
+
+    A capture that cannot be read is left to the run, which reports it.
+    """
+    from wiretool.capture.files.reading import read_packets
+    from wiretool.pipeline.inputs import captures_in
+
+    for path in captures_in(captures, lambda note: None):  # the run reports these notes
+        with suppress(CaptureError):
+            next(read_packets([path], keys), None)
+    return keys.take_new()
 
 
 def _engine(name: str, master: str) -> "Engine":

@@ -9,6 +9,7 @@ from wiretool.commands.options import (
     CaptureFiles,
     FaultFile,
     FaultRules,
+    KeyLogFile,
     MinJudged,
     OutputFile,
     PortNames,
@@ -18,6 +19,7 @@ from wiretool.commands.options import (
     Seed,
     duration_parser,
     format_from,
+    keys_from,
     where_from,
 )
 from wiretool.commands.target_options import AllowedHosts
@@ -141,6 +143,7 @@ def replay(
     min_judged: MinJudged = "50%",
     protocol: ProtocolName = "auto",
     port: PortNames = None,
+    keylog: KeyLogFile = None,
     format_: Annotated[
         ReportFormat | None,
         typer.Option("--format", show_default="by the ending of -o, else text", help="format of the report"),
@@ -172,7 +175,7 @@ def replay(
     from wiretool.commands.replay.run import replayed
     from wiretool.commands.serve.run import told_unapplied
 
-    reading = Reading(captures, protocol, port, where or "", from_, to)
+    reading = Reading(captures, protocol, port, where or "", from_, to, keylog, keys_from(keylog))
     playing = Playing(
         targets_from(target, allow_remote or ()) | controller_from(controller, allow_remote or ()),
         prepare,

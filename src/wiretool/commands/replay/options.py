@@ -8,6 +8,7 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wiretool.capture.tls.keylog import KeyLog
 from wiretool.commands.options import ReportFormat
 from wiretool.errors import UsageError
 from wiretool.units import SPEED
@@ -39,6 +40,9 @@ class Reading:
     where: str = ""
     from_s: float = 0.0
     to_s: float | None = None
+    #: The file of TLS secrets, and what is in it.
+    keylog: Path | None = None
+    keys: KeyLog = field(default_factory=KeyLog)
 
 
 @dataclass(frozen=True, slots=True)

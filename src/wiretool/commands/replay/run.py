@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from wiretool.commands.options import lines_of, ports_from, protocols_like, report_unread, sources_from, tell
+from wiretool.commands.options import (
+    foreign_connections,
+    lines_of,
+    ports_from,
+    protocols_like,
+    report_keys,
+    report_unread,
+    sources_from,
+    tell,
+)
 from wiretool.commands.replay.options import (
     CONTROLLER,
     Judging,
@@ -94,19 +103,18 @@ def recorded(reading: Reading) -> "Recording":
     from wiretool.replay.recording import recording_of
 
     sources = sources_from(reading.captures, tells_empty=len(reading.captures or ()) > 1)
-    packets = with_progress(read_packets(sources), "reading", "packets")
+    packets = with_progress(read_packets(sources, reading.keys), "reading", "packets")
     book, ports = Ledger(), ports_from(reading.ports)
-    recording = recording_of(packets, protocol=reading.protocol, ports=ports, ledger=book, notes=tell)
+    keys = reading.keys
+    recording = recording_of(packets, protocol=reading.protocol, ports=ports, ledger=book, notes=tell, keys=keys)
     report_unread(book, list(reading.captures or ()))
+    report_keys(reading.keylog, book)
     again, whole = book.total.duplicate_bytes, book.total.payload_bytes
     if again >= CAPTURED_TWICE * whole > 0:
         tell(f"{again:,} of {again + whole:,} bytes repeat bytes captured before, and are replayed once")
     if not any(dialogue.protocol for dialogue in recording.dialogues):
         name = " ".join(map(str, reading.captures or ()))
-        count = len(recording.dialogues)
-        raise CaptureError(
-            name, f"no traffic of a known protocol: {count:,} TCP connection{'s' * (count != 1)} of other protocols"
-        )
+        raise CaptureError(name, f"no traffic of a known protocol: {foreign_connections(book)}")
     return part_of(recording, reading) if reading.from_s or reading.to_s is not None else recording
 
 

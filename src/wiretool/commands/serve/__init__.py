@@ -18,6 +18,7 @@ from wiretool.commands.options import (
     ServingSeconds,
     TlsCertificate,
     TlsKey,
+    WrittenKeyLog,
 )
 
 
@@ -38,6 +39,7 @@ def serve(
     ] = None,
     tls_cert: TlsCertificate = None,
     tls_key: TlsKey = None,
+    keylog: WrittenKeyLog = None,
     auth: Annotated[
         str, typer.Option(metavar="USER:PASSWORD", help="Pravega, Offramp: required credentials of clients")
     ] = "",
@@ -118,6 +120,7 @@ def serve(
             duration,
             (feed,),
             otlp,
+            keylog,
         )
         with serving(mock, listens, options) as (host, plan):
             run(host, plan)

@@ -50,6 +50,8 @@ class ServeOptions:
     inputs: Sequence[Path | None] = ()
     #: Where spans are sent; empty for nowhere.
     otlp: str = ""
+    #: Where the secrets of TLS connections are written to.
+    keylog: Path | None = None
 
 
 @contextmanager
@@ -61,6 +63,8 @@ def serving(mock: "Mock", listens: "Mapping[str, Address]", options: ServeOption
     interceptor: Interceptor | None = None
 
     check_files(options)
+    if options.keylog is not None and options.certificate is None:
+        raise UsageError("--keylog: requires --tls-cert")
     protocols = [door.protocol for door in mock.doors]
     rules = rules_for(protocols, options.rules, options.rules_file)
     with ExitStack() as stack:
@@ -174,12 +178,14 @@ def plan_for(
 ) -> "Plan":
     """Everything around a run. UsageError for a bad certificate or control address."""
     from wiretool.net.serving.run import Plan
-    from wiretool.net.tls import alpn_of, server_context
+    from wiretool.net.tls import alpn_of, log_keys, server_context
 
     alpn = tuple(name for protocol in subject.protocols for name in alpn_of(protocol))
     context = None if options.certificate is None else server_context(options.certificate, options.key, alpn=alpn)
     if options.certificate is None and options.key is not None:
         raise UsageError("--tls-key: requires --tls-cert")
+    if context is not None and options.keylog is not None:
+        log_keys(context, options.keylog)
     return Plan(
         listens,
         context,
@@ -197,7 +203,7 @@ def check_files(options: ServeOptions, output: Path | None = None) -> None:
 
     inputs = (options.rules_file, options.certificate, options.key, *options.inputs)
     read = [path for path in inputs if path is not None]
-    named = {"--record": options.record, "--ready-file": options.ready_file, "-o": output}
+    named = {"--record": options.record, "--ready-file": options.ready_file, "-o": output, "--keylog": options.keylog}
     written = [(option, path) for option, path in named.items() if path is not None]
     for _, path in written:
         check_not_read(path, read)

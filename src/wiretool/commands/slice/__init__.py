@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from wiretool.commands.options import Engine, PortNames, ProtocolName, path_from, ports_from, sources_from, where_from
+from wiretool.commands.options import (
+    Engine,
+    KeyLogFile,
+    PortNames,
+    ProtocolName,
+    keys_from,
+    path_from,
+    ports_from,
+    sources_from,
+    where_from,
+)
 from wiretool.errors import UsageError
 
 
@@ -44,6 +54,7 @@ def slice_(
     ] = False,
     protocol: ProtocolName = "auto",
     port: PortNames = None,
+    keylog: KeyLogFile = None,
     engine: Annotated[
         Engine, typer.Option(help="decode messages one by one (rows) or in arrays (columns); the result is the same")
     ] = Engine.AUTO,
@@ -57,7 +68,9 @@ def slice_(
 
     path = place_from(output, where or "", connection)
     paths, ports = files_from(captures), ports_from(port)
-    slicing = Slicing(paths, protocol, ports, engine, where or "", connection, whole_connections=conversation)
+    keys = keys_from(keylog)
+    keys.take_new()  # the new file gets only the secrets that its captures have in them
+    slicing = Slicing(paths, protocol, ports, engine, where or "", connection, conversation, keylog, keys)
     if not slice_into(path, slicing):
         raise typer.Exit(1)
 

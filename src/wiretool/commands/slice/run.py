@@ -5,11 +5,20 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
+from wiretool.capture.tls.keylog import KeyLog
 from wiretool.commands.engines import batches_of, suits_columns
 from wiretool.commands.interrupts import for_each, stoppable, told_when_stopped
-from wiretool.commands.options import Engine, check_any_read, is_stdout, protocols_like, report_unread, tell
+from wiretool.commands.options import (
+    Engine,
+    check_any_read,
+    is_stdout,
+    protocols_like,
+    report_keys,
+    report_unread,
+    tell,
+)
 from wiretool.commands.progress import counted, is_watched, shown
 from wiretool.errors import CaptureError, UsageError
 from wiretool.ledger import Ledger
@@ -34,7 +43,15 @@ class Slicing:
     where: str
     connection: int | None
     whole_connections: bool
+    keylog: Path | None = None
+    keys: KeyLog = field(default_factory=KeyLog)
     ledger: Ledger = field(default_factory=Ledger)
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The options of a reader of records."""
+        names = {"protocol": self.protocol, "ports": self.ports}
+        return {**names, "ledger": self.ledger, "notes": tell, "keys": self.keys}
 
 
 def slice_into(path: Path, wanted: Slicing) -> int:
@@ -56,19 +73,29 @@ def slice_into(path: Path, wanted: Slicing) -> int:
         no_empty_file(path),
         open_output(path, inputs=wanted.captures) as out,
     ):
-        packets, chosen = Packets(out), Chosen(whole_connections=wanted.whole_connections)
+        packets, chosen = Packets(out, wanted.keys.take_new), Chosen(whole_connections=wanted.whole_connections)
         with told_when_stopped(lambda: so_far(path, packets)):
             damage = find(wanted, keep, chosen)
             if damage is None:
                 check_any_read(wanted.ledger, wanted.captures)
                 check_connection(wanted)
+            add_whole_tls(wanted, chosen)
             damage = cut_out(wanted, chosen, packets) or damage
         if packets.has_begun:
             tell_found(wanted, chosen.records, packets.count)
         if damage is not None:
             raise damage
         report_unread(wanted.ledger, wanted.captures)
+        report_keys(wanted.keylog, wanted.ledger)
     return chosen.records
+
+
+def add_whole_tls(wanted: Slicing, chosen: "Chosen") -> None:
+    """Choose all packets of decrypted connections, and report it: a part of them cannot be read."""
+    rows = [row for row in wanted.ledger.connections if row.is_decrypted]
+    if not wanted.whole_connections and (count := chosen.add_whole(rows)):
+        plural = "s" * (count != 1)
+        tell(f"TLS: all packets of {count:,} connection{plural} written, as a part of them cannot be decrypted")
 
 
 def check_connection(wanted: Slicing) -> None:
@@ -130,9 +157,8 @@ def batches_from(files: "Sequence[Path | BinaryIO]", wanted: Slicing) -> "Iterat
     from wiretool.dissect.dissector import read
 
     if wanted.engine is Engine.ROWS or (wanted.engine is Engine.AUTO and not suits_columns(wanted.captures)):
-        records = read(files, protocol=wanted.protocol, ports=wanted.ports, ledger=wanted.ledger, notes=tell)
-        return batches_of(records)
-    return read_batches(files, protocol=wanted.protocol, ports=wanted.ports, ledger=wanted.ledger, notes=tell)
+        return batches_of(read(files, **wanted.options))
+    return read_batches(files, **wanted.options)
 
 
 def so_far(path: Path, packets: "Packets") -> str:

@@ -20,6 +20,7 @@ from wiretool.commands.options import (
     ServingSeconds,
     TlsCertificate,
     TlsKey,
+    WrittenKeyLog,
     where_from,
 )
 
@@ -43,6 +44,7 @@ def tap(
     ] = None,
     tls_cert: TlsCertificate = None,
     tls_key: TlsKey = None,
+    keylog: WrittenKeyLog = None,
     format_: Annotated[Format, typer.Option("--format", help="output format")] = Format.TEXT,
     tree: Annotated[
         bool, typer.Option("-v", "--verbose", help="show every field with offset, length and meaning")
@@ -90,6 +92,7 @@ def tap(
         duration,
         (upstream_ca,),
         otlp,
+        keylog,
     )
     shown = Shown(format_, tree, dump, where or "", fields, output)
     with tapping(sides, options, shown, advertise=advertise, is_tls=upstream_tls, authority=upstream_ca) as (

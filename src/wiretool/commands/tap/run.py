@@ -1,7 +1,7 @@
 """The options of `tap` on their way to a tap that runs, and its records to the sink."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,10 +64,13 @@ def tapping(
 
     if authority is not None and not is_tls:
         raise UsageError("--upstream-ca: requires --upstream-tls")
+    if options.keylog is not None and not is_tls and options.certificate is None:
+        raise UsageError("--keylog: requires --upstream-tls or --tls-cert")
     check_files(options, shown.output)
     told = advertised(advertise)
     with ExitStack() as stack:
         ways, listens = ways_for(sides, is_tls=is_tls, authority=authority)
+        log_upstream_keys(ways.values(), options.keylog)
         if told is not None and CONTROLLER not in ways:
             raise UsageError("--advertise: requires --upstream-controller")
         protocols = [way.protocol.name for way in ways.values()]
@@ -86,6 +89,15 @@ def tapping(
         tap.tell, look = counters_for(tap.snapshot, stack, is_shared=shown.output is None and sys.stdout.isatty())
         yield tap, plan_for(tap, listens, options, both(look, watch))
     tell_in_force(tap.interceptor)
+
+
+def log_upstream_keys(ways: "Iterable[Way]", path: Path | None) -> None:
+    """Append the secrets of connections to the server to a file, if there is one; UsageError as of `log_keys`."""
+    from wiretool.net.tls import log_keys
+
+    for way in ways:
+        if path is not None and way.context is not None:
+            log_keys(way.context, path)
 
 
 def ways_for(

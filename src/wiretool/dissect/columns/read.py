@@ -23,6 +23,7 @@ from wiretool.capture.tcp.lent_streams import LentStreams
 from wiretool.capture.tcp.retransmit_history import RecentRuns
 from wiretool.capture.tcp.segments_of_packets import Segment
 from wiretool.capture.tcp.stream_events import Connection, Data, Item
+from wiretool.capture.tls.keylog import KeyLog
 from wiretool.codec.columns import Flags
 from wiretool.dissect.columns.column_protocols import ColumnProtocols
 from wiretool.dissect.columns.deferred import Deferred
@@ -48,14 +49,16 @@ def read_batches(
     ports: Mapping[int, str] | None = None,
     ledger: Ledger | None = None,
     notes: Callable[[str], None] | None = None,
+    keys: KeyLog | None = None,
 ) -> Iterator[Batch]:
     """The records of captures in batches, otherwise as `dissector.read`.
 
     CaptureError where a file is no capture or is damaged, after all that is before the damage.
     """
     ledger = Ledger() if ledger is None else ledger
-    tables = read_segment_tables(read_packet_tables(paths_of(captures)), ledger.packets)
-    yield from BulkDissector(protocol=protocol, ports=ports, ledger=ledger, notes=notes).batches(tables)
+    keys = KeyLog() if keys is None else keys
+    tables = read_segment_tables(read_packet_tables(paths_of(captures), keys), ledger.packets)
+    yield from BulkDissector(protocol=protocol, ports=ports, ledger=ledger, notes=notes, keys=keys).batches(tables)
 
 
 class BulkDissector:

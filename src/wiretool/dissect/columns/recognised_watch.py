@@ -32,7 +32,7 @@ class RecognisedWatch(LentWatch):
     @property
     def has_begun(self) -> bool:
         """Return whether bytes were read, or a protocol was recognised."""
-        return self._is_settled or bool(self._held)
+        return self._is_settled or bool(self._held) or self._tls is not None
 
     def begin(self, side: Side, data: bytes) -> None:
         """Recognise the protocol by the bytes of the first packet, if they are the same as of earlier connections."""
@@ -62,7 +62,7 @@ class RecognisedWatch(LentWatch):
     @property
     def may_begin_together(self) -> bool:
         """Return whether its protocol may be recognised with those of others: it holds nothing but bytes in order."""
-        return not self._is_settled and len(self.held_items) == len(self._held)
+        return not self._is_settled and self._tls is None and len(self.held_items) == len(self._held)
 
     @property
     def held_items(self) -> Sequence[Data]:

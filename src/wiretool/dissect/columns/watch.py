@@ -48,17 +48,18 @@ class BulkWatch(RecognisedWatch):
     @property
     def _columns(self) -> ProtocolColumns | None:
         """Return the columns of its protocol; None where none is known, or it has none."""
-        return None if self._conversation is None else columns_of(PROTOCOLS[self._protocol])
+        is_read_singly = self._conversation is None or self._tls is not None
+        return None if is_read_singly else columns_of(PROTOCOLS[self._protocol])
 
     @property
     def is_single(self) -> bool:
-        """Return whether every frame is read by itself, as the protocol has no columns."""
-        return self._conversation is not None and self._columns is None
+        """Return whether every frame is read by itself: the protocol has no columns, or the bytes are decrypted."""
+        return self._tls is not None or (self._conversation is not None and self._columns is None)
 
     @property
     def is_foreign(self) -> bool:
         """Return whether no protocol was recognised, nor will be."""
-        return self._is_settled and self._conversation is None
+        return self._is_settled and self._conversation is None and self._tls is None
 
     @property
     def growth(self) -> int:
@@ -78,7 +79,7 @@ class BulkWatch(RecognisedWatch):
 
     def _note_understood(self) -> None:
         """From now on it may be read in runs, unless each of its frames is read by itself."""
-        if self._conversation is None or self._columns is not None:
+        if self._tls is None and (self._conversation is None or self._columns is not None):
             self._connection.is_understood = True
 
     def resume(self, protocol: Protocol, conversation: Conversation) -> None:

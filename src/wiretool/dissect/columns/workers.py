@@ -14,6 +14,7 @@ from wiretool.batches.batch import Batch, Ends
 from wiretool.capture.columns.segments import SegmentTable, read_segment_tables
 from wiretool.capture.files.packet_counts import PacketCounts
 from wiretool.capture.files.tables_of_files import read_packet_tables
+from wiretool.capture.tls.keylog import KeyLog
 from wiretool.codec.columns import Integers
 from wiretool.dissect.columns.apart import apart, may_run_apart
 from wiretool.dissect.columns.read import BulkDissector, read_batches
@@ -35,6 +36,7 @@ def read_batches_by(
     ledger: Ledger | None = None,
     notes: Callable[[str], None] | None = None,
     finish: Callable[[Batch], Batch] | None = None,
+    keys: KeyLog | None = None,
 ) -> Generator[Batch]:
     """What `read_batches` gives, read by up to so many processes, that of the caller among them.
 
@@ -43,9 +45,9 @@ def read_batches_by(
     batches given out so far.
     """
     if workers < 2 or not may_run_apart():
-        yield from read_batches(captures, protocol=protocol, ports=ports, ledger=ledger, notes=notes)
+        yield from read_batches(captures, protocol=protocol, ports=ports, ledger=ledger, notes=notes, keys=keys)
         return
-    options = {"protocol": protocol, "ports": ports}
+    options = {"protocol": protocol, "ports": ports, "keys": KeyLog() if keys is None else keys}
     has_packets_apart = workers >= PACKETS_WORKERS
     yield from _batches_apart(lambda: _steps(captures, has_packets_apart, options), ledger, notes, finish)
 
@@ -53,31 +55,32 @@ def read_batches_by(
 # -- packets -----------------------------------------------------------------------------------------------------------
 
 
-def _read_tables(captures: Source | Sequence[Source], counts: PacketCounts) -> Generator[SegmentTable]:
-    """Yield the segments of captures, read here."""
-    yield from read_segment_tables(read_packet_tables(paths_of(captures)), counts)
+def _read_tables(captures: Source | Sequence[Source], counts: PacketCounts, keys: KeyLog) -> Generator[SegmentTable]:
+    """Yield the segments of captures, read here; `keys` gets the secrets in them."""
+    yield from read_segment_tables(read_packet_tables(paths_of(captures), keys), counts)
 
 
-def _tables_apart(captures: Source | Sequence[Source], counts: PacketCounts) -> Generator[SegmentTable]:
-    """Yield the segments of captures, read in a process of their own; `counts` is kept up with them."""
+def _tables_apart(captures: Source | Sequence[Source], counts: PacketCounts, keys: KeyLog) -> Generator[SegmentTable]:
+    """Yield the segments of captures, read in a process of their own; `counts` and `keys` are kept up with them."""
     with closing(apart(lambda: _counted_tables(captures))) as steps:
-        for table, now in steps:
+        for table, now, secrets in steps:
             counts.replace_with(now)
+            keys.add(secrets)
             if table is not None:
                 yield table
             del table  # what it holds is in memory that the other process waits for
 
 
-def _counted_tables(captures: Source | Sequence[Source]) -> Iterator[tuple[SegmentTable | None, PacketCounts]]:
-    """Yield the segments of captures with the counts up to them, and the counts at the end."""
-    counts, failure = PacketCounts(), None
+def _counted_tables(captures: Source | Sequence[Source]) -> Iterator[tuple[SegmentTable | None, PacketCounts, bytes]]:
+    """Yield the segments of captures with the counts up to them and new TLS secrets, and the counts at the end."""
+    counts, keys, failure = PacketCounts(), KeyLog(), None
     try:
-        for table in read_segment_tables(read_packet_tables(paths_of(captures)), counts):
-            yield table, counts
+        for table in read_segment_tables(read_packet_tables(paths_of(captures), keys), counts):
+            yield table, counts, keys.take_new()
             del table
     except CaptureError as err:
         failure = err
-    yield None, counts
+    yield None, counts, b""
     if failure is not None:
         raise failure
 
@@ -86,6 +89,7 @@ def _counted_tables(captures: Source | Sequence[Source]) -> Iterator[tuple[Segme
 
 
 _counts_of = attrgetter(*(field.name for field in fields(Account)))
+_names_of = attrgetter("protocol", "tls", "is_decrypted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ class _Step:
     notes: Sequence[str]
     #: Number, client and server of each.
     opened: Sequence[tuple[int, str, str]]
-    #: Number and protocol of each, then its counts.
+    #: Number, protocol and TLS of each, then its counts.
     changed: Sequence[tuple[Any, ...]]
     packets: PacketCounts
     error: CaptureError | None = None
@@ -151,9 +155,9 @@ class _Book:
         for number, client, server in step.opened:
             self._rows[number] = self._ledger.open(number, client, server)
             self._ends[number] = Ends(number, client, server)
-        for number, protocol, *counts in step.changed:
+        for number, protocol, tls, is_decrypted, *counts in step.changed:
             row = self._rows[number]
-            row.protocol, row.account = protocol, Account(*counts)
+            row.protocol, row.tls, row.is_decrypted, row.account = protocol, tls, is_decrypted, Account(*counts)
         self._ledger.packets = step.packets
 
     def unpack(self, batch: Batch, numbers: Sequence[Integers]) -> Batch:
@@ -173,7 +177,9 @@ def _steps(captures: Source | Sequence[Source], has_packets_apart: bool, options
     failure = None
     try:
         counts = changes.ledger.packets
-        with closing((_tables_apart if has_packets_apart else _read_tables)(captures, counts)) as tables:
+        with closing(
+            (_tables_apart if has_packets_apart else _read_tables)(captures, counts, options["keys"])
+        ) as tables:
             for batch in dissector.batches(tables):
                 said, notes[:] = tuple(notes), ()
                 yield _Step(batch, said, *changes.take(), changes.ledger.packets)
@@ -194,5 +200,5 @@ class _Changes:
         """Return the connections that appeared, and the accounts that changed."""
         rows, before = self.ledger.connections, self._taken
         opened = [(row.connection, row.client, row.server) for row in rows[len(before) :]]
-        self._taken = [(row.connection, row.protocol, *_counts_of(row.account)) for row in rows]
+        self._taken = [(row.connection, *_names_of(row), *_counts_of(row.account)) for row in rows]
         return opened, [row for row, then in zip_longest(self._taken, before) if row != then]

@@ -210,7 +210,7 @@ _PIPELINE = (
     attributes("ledger", Ledger, _accounts=many(ref(ConnectionAccount)), _complete=host(lambda _: None)),
     attributes(
         "connection-account", ConnectionAccount, connection=INT, client=TEXT, server=TEXT, protocol=TEXT,
-        account=ref(Account),
+        tls=TEXT, is_decrypted=BOOL, account=ref(Account),
     ),
     attributes("account", Account, **dict.fromkeys(Account.__dataclass_fields__, INT)),
 )  # fmt: skip

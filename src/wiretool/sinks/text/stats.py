@@ -31,6 +31,8 @@ def _tables(stats: Stats, colour: bool, width: int) -> Iterator[str]:
         yield table_text("Messages", (*subject, *_NUMBERS, *_TIMES), rows, colour=colour, width=width)
     if stats.connections:
         yield _connections(stats, colour, width)
+    if any(row.tls for row in stats.connections.values()):
+        yield _tls(stats, colour, width)
     for kind in dict.fromkeys(subject.kind for subject in stats.subjects):
         yield _subjects(stats, kind, colour, width)
 
@@ -105,7 +107,7 @@ def _connections(stats: Stats, colour: bool, width: int) -> str:
             str(key),
             row.client,
             row.server,
-            row.protocol or "other",
+            row.protocol or ("TLS" if row.tls else "other"),
             *_traffic(row),
             duration(row.duration_ns),
             _rate(row) if row.frames else "",
@@ -116,6 +118,25 @@ def _connections(stats: Stats, colour: bool, width: int) -> str:
         for key, row in shown
     ]
     return table_text(_title("Connections", len(stats.connections)), heads, rows, colour=colour, width=width)
+
+
+def _tls(stats: Stats, colour: bool, width: int) -> str:
+    """Return the table of TLS connections, with the bytes of both sides as they were captured."""
+    heads = (
+        Head("", True, style="dim"),
+        Head("server", is_key=True),
+        Head("version and server name", is_key=True),
+        Head("→ bytes", True),
+        Head("← bytes", True),
+        Head("decrypted"),
+    )
+    found = [(key, row) for key, row in stats.connections.items() if row.tls]
+    shown = sorted(found, key=lambda item: -sum(item[1].captured_bytes))[:ROWS_SHOWN]
+    rows = [
+        (str(key), row.server, row.tls, *map("{:,}".format, row.captured_bytes), "yes" if row.is_decrypted else "no")
+        for key, row in shown
+    ]
+    return table_text(_title("TLS", len(found)), heads, rows, colour=colour, width=width)
 
 
 def _traffic(row: ConnectionRow) -> tuple[str, str, str]:

@@ -1,0 +1,1 @@
+"""TLS connections of which the secrets are known: ordered bytes of both sides in, their decrypted bytes out."""

@@ -1,0 +1,121 @@
+"""TLS connections on their way to records: described by their hellos, and decrypted where the keys are known."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from wiretool.capture.tcp.stream_events import Connection, Data, End, Item
+from wiretool.capture.tls.connection import TlsBytes, TlsConnection
+from wiretool.capture.tls.hello import (
+    MalformedHello,
+    first_message,
+    is_client_hello,
+    read_client_hello,
+    read_server_hello,
+    version_name,
+)
+from wiretool.capture.tls.keylog import KeyLog
+from wiretool.codec.message import SIDES, Side
+from wiretool.dissect.foreign_bytes import ForeignBytes
+from wiretool.limits import TLS_HELLO_BYTES_MAX
+
+#: The name by which `recognise` calls these connections.
+TLS = "TLS"
+
+
+@dataclass(frozen=True, slots=True)
+class Hellos:
+    """The hellos of a connection, as far as they were captured."""
+
+    client_random: bytes = b""
+    server_name: str = ""
+    version: str = ""
+    #: Whether more bytes may tell more.
+    is_open: bool = False
+
+    @property
+    def description(self) -> str:
+        """Return the version and the server name."""
+        return _described(self.version, self.server_name)
+
+    def why_unread(self, *, has_keys: bool) -> str:
+        """Return why a connection is not decrypted, after a key log without its keys or without any."""
+        if not self.client_random:
+            return "not decrypted: its beginning was not captured"
+        if has_keys:
+            return "not decrypted: the key log has no secrets of this connection"
+        return "not decrypted: no keys; give them with --keylog FILE"
+
+
+def _described(version: str, server_name: str) -> str:
+    """Return text such as `TLS 1.3 (server name example.org)`."""
+    return (version or TLS) + (f" (server name {server_name})" if server_name else "")
+
+
+def hellos_in(items: Sequence[Item]) -> Hellos:
+    """Return the hellos in the first items of a connection."""
+    sides = {
+        side: b"".join(item.data for item in items if isinstance(item, Data) and item.side == side) for side in SIDES
+    }
+    client, server = sides["client"], sides["server"]
+    if not is_client_hello(client):
+        return Hellos()
+    may_grow = max(len(client), len(server)) < TLS_HELLO_BYTES_MAX
+    first, answer = first_message(client), first_message(server)
+    try:
+        hello = None if first is None else read_client_hello(first)
+        version = "" if answer is None else version_name(read_server_hello(answer).version)
+    except MalformedHello:
+        return Hellos()
+    if hello is None:
+        return Hellos(is_open=may_grow)
+    return Hellos(hello.random, hello.server_name, version, is_open=may_grow and not version)
+
+
+@dataclass(slots=True)
+class _Unread:
+    """The bytes of one side that are no part of its decrypted stream: those of TLS, and those without a key."""
+
+    of_tls: ForeignBytes = field(default_factory=ForeignBytes)
+    undecrypted: ForeignBytes = field(default_factory=ForeignBytes)
+
+
+class TlsReading:
+    """Decrypts one connection, and counts the bytes that are no part of the decrypted streams."""
+
+    def __init__(self, connection: Connection, keylog: KeyLog, server_name: str) -> None:
+        self._tls = TlsConnection(connection, keylog)
+        self._server_name = server_name
+        self._unread = {side: _Unread() for side in SIDES}
+
+    @property
+    def description(self) -> str:
+        """Return the version, as soon as it is known, and the server name."""
+        return _described(self._tls.version, self._server_name)
+
+    def take(self, item: Item) -> tuple[list[Item], int]:
+        """Return the decrypted items that the next one completes, and the number of bytes that were counted here."""
+        items: list[Item] = []
+        counted = 0
+        for each in self._tls.take(item):
+            if isinstance(each, TlsBytes):
+                self._count(each)
+                counted += each.size
+            else:
+                items.append(each)
+        return items, counted
+
+    def unread(self, end: End) -> Iterator[tuple[Side, ForeignBytes, str]]:
+        """Yield the unread bytes of the sides that end, and why they are unread."""
+        for side in (end.side,) if end.side else SIDES:
+            unread, self._unread[side] = self._unread[side], _Unread()
+            if unread.of_tls.length:
+                yield side, unread.of_tls, f"{self.description}, decrypted: handshake, headers and tags of records"
+            if unread.undecrypted.length:
+                yield side, unread.undecrypted, f"{self.description}, not decrypted"
+
+    def _count(self, read: TlsBytes) -> None:
+        unread = self._unread[read.side]
+        counter = unread.of_tls if read.is_read else unread.undecrypted
+        if not counter.length:
+            counter.first_packet = read.arrival.packet
+        counter.extend(read.size, read.arrival.packet, read.arrival.time_ns)

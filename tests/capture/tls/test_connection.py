@@ -1,0 +1,297 @@
+"""TLS connections of Python's own client and server, decrypted: all versions, suites, cuts and damages."""
+
+import ssl
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+import pytest
+import trustme
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.helpers.tls import Setup, TlsTalk, talk_again, talk_tls
+from wiretool.capture.tcp.stream_events import Connection, Data, End, Finding, Gap, Item, Side
+from wiretool.capture.tls.connection import UNDECRYPTED, TlsBytes, TlsConnection
+from wiretool.capture.tls.epochs import epoch_1_3
+from wiretool.capture.tls.keylog import KeyLog
+from wiretool.capture.tls.schedule import next_secret
+from wiretool.capture.tls.suites import SUITES
+
+CLEAR: list[tuple[Side, bytes]] = [
+    ("client", b"GET /"),
+    ("server", bytes(range(256)) * 100),
+    ("client", b"x" * 40_000),
+    ("server", b"bye"),
+]
+TLS_1_2, TLS_1_3 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
+#: Suites of TLS 1.2 in OpenSSL's words, with the kind of certificate that they ask for.
+SUITES_1_2 = [
+    ("ECDHE-ECDSA-AES128-GCM-SHA256", trustme.KeyType.ECDSA),
+    ("ECDHE-ECDSA-AES256-GCM-SHA384", trustme.KeyType.ECDSA),
+    ("ECDHE-ECDSA-CHACHA20-POLY1305", trustme.KeyType.ECDSA),
+    ("ECDHE-ECDSA-AES128-CCM", trustme.KeyType.ECDSA),
+    ("ECDHE-ECDSA-AES256-CCM8", trustme.KeyType.ECDSA),
+    ("ECDHE-ECDSA-AES128-SHA", trustme.KeyType.ECDSA),
+    ("ECDHE-ECDSA-AES256-SHA384", trustme.KeyType.ECDSA),
+    ("AES256-SHA256", trustme.KeyType.RSA),
+    ("AES128-GCM-SHA256", trustme.KeyType.RSA),
+]
+
+
+def version(lowest: ssl.TLSVersion, suites: str = "", options: ssl.Options | None = None) -> Setup:
+    """Return a setup of one version, and of some suites of TLS 1.2."""
+
+    def set_up(client: ssl.SSLContext, server: ssl.SSLContext) -> None:
+        for context in (client, server):
+            context.minimum_version = context.maximum_version = lowest
+            if suites:
+                context.set_ciphers(suites + ":@SECLEVEL=0")
+        if options is not None:
+            client.options |= options
+
+    return set_up
+
+
+@cache
+def talk_1_3() -> TlsTalk:
+    return talk_tls(CLEAR, setup=version(TLS_1_3))
+
+
+def decrypted(says: Sequence[tuple[Side, bytes]], keylog: bytes, *, cut: int = 1 << 20) -> list[Item | TlsBytes]:
+    """Return the items of a conversation, given in segments of so many bytes at most, each a packet."""
+    connection = Connection(0, bytes(6), bytes(6), 0)
+    items: list[Item] = []
+    offsets: dict[Side, int] = {"client": 0, "server": 0}
+    for side, data in says:
+        for at in range(0, len(data), cut):
+            number = len(items) + 1
+            items.append(Data(connection, side, offsets[side], data[at : at + cut], 1000 * number, number))
+            offsets[side] += len(data[at : at + cut])
+    return taken(connection, [*items, End(connection, "", "fin", 0, 0)], keylog)
+
+
+def taken(connection: Connection, items: Iterable[Item], keylog: bytes) -> list[Item | TlsBytes]:
+    keys = KeyLog()
+    keys.add(keylog)
+    tls = TlsConnection(connection, keys)
+    return [out for item in items for out in tls.take(item)]
+
+
+def streams(items: Iterable[Item | TlsBytes]) -> dict[Side, bytes]:
+    out: dict[Side, bytes] = {"client": b"", "server": b""}
+    for item in items:
+        if isinstance(item, Data):
+            assert item.offset == len(out[item.side])
+            out[item.side] += item.data
+    return out
+
+
+def sent(says: Iterable[tuple[Side, bytes]]) -> dict[Side, bytes]:
+    out: dict[Side, bytes] = {"client": b"", "server": b""}
+    for side, data in says:
+        out[side] += data
+    return out
+
+
+def assert_read(talk: TlsTalk) -> None:
+    """Assert that all bytes are decrypted, and that every byte of TLS is accounted for."""
+    items = decrypted(talk.says, talk.keylog)
+    assert streams(items) == sent(talk.clear)
+    assert not [item for item in items if isinstance(item, Finding)]
+    assert all(item.is_read for item in items if isinstance(item, TlsBytes))
+    assert sum(size_of(item) for item in items) == sum(len(data) for _, data in talk.says)
+
+
+def size_of(item: Item | TlsBytes) -> int:
+    if isinstance(item, TlsBytes):
+        return item.size
+    return len(item.data) if isinstance(item, Data | Finding) else 0
+
+
+@pytest.mark.parametrize(("suite", "key_type"), SUITES_1_2)
+def test_suites_of_tls_1_2(suite: str, key_type: trustme.KeyType) -> None:
+    assert_read(talk_tls(CLEAR, setup=version(TLS_1_2, suite), key_type=key_type))
+
+
+def test_macs_of_records_and_of_their_content() -> None:
+    """OpenSSL encrypts first, then makes the MAC, unless the client does not offer it (RFC 7366)."""
+    no_extension = ssl.Options(1 << 19)  # SSL_OP_NO_ENCRYPT_THEN_MAC
+    assert_read(talk_tls(CLEAR, setup=version(TLS_1_2, "ECDHE-ECDSA-AES256-SHA", no_extension)))
+
+
+def test_tls_1_3() -> None:
+    assert_read(talk_1_3())
+
+
+@pytest.mark.parametrize("lowest", [TLS_1_2, TLS_1_3])
+def test_resumed_sessions(lowest: ssl.TLSVersion) -> None:
+    for talk in talk_again(CLEAR, setup=version(lowest)):
+        assert_read(talk)
+
+
+def test_a_hello_retry_request() -> None:
+    def another_group(client: ssl.SSLContext, server: ssl.SSLContext) -> None:
+        version(TLS_1_3)(client, server)
+        server.set_ecdh_curve("secp384r1")
+
+    talk = talk_tls(CLEAR, setup=another_group)
+    assert sum(data[:1] == b"\x16" and data[5:6] == b"\x02" for side, data in talk.says if side == "server") == 2
+    assert_read(talk)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(1, 3000))
+def test_any_segments_give_the_same_bytes(cut: int) -> None:
+    talk = talk_1_3()
+    assert streams(decrypted(talk.says, talk.keylog, cut=max(cut, 40))) == sent(talk.clear)
+
+
+def test_each_record_has_the_packet_of_its_last_byte() -> None:
+    talk = talk_1_3()
+    whole = [item for item in decrypted(talk.says, talk.keylog) if isinstance(item, Data)]
+    split = [item for item in decrypted(talk.says, talk.keylog, cut=700) if isinstance(item, Data)]
+    assert [item.data for item in split] == [item.data for item in whole]
+    packets = [side for side, data in talk.says for _ in range(0, len(data), 700)]
+    last = split[-1]
+    assert (last.side, last.packet, last.time_ns) == ("server", len(packets), 1000 * len(packets))
+
+
+def test_a_key_update() -> None:
+    """Python's ssl cannot ask for one: records are encrypted here with the keys that RFC 8446 §7.2 derives."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    from wiretool.capture.tls.schedule import traffic_keys
+
+    talk = talk_1_3()
+    suite = SUITES[0x1302]
+    line = next(line for line in talk.keylog.split(b"\n") if line.startswith(b"SERVER_TRAFFIC_SECRET_0"))
+    secret = bytes.fromhex(line.split()[2].decode())
+
+    def record(secret: bytes, number: int, kind: int, content: bytes) -> bytes:
+        keys = traffic_keys(secret, suite)
+        head = b"\x17\x03\x03" + (len(content) + 17).to_bytes(2, "big")
+        nonce = (int.from_bytes(keys.iv, "big") ^ number).to_bytes(12, "big")
+        return head + AESGCM(keys.key).encrypt(nonce, content + bytes([kind]), head)
+
+    number = records_so_far(talk)
+    update = record(secret, number, 22, bytes.fromhex("18000001") + b"\0")
+    later = next_secret(secret, suite)
+    says: list[tuple[Side, bytes]] = [
+        *talk.says,
+        ("server", update),
+        ("server", record(later, 0, 23, b"first with new keys")),
+        ("server", record(later, 1, 23, b", second")),
+    ]
+    server = streams(decrypted(says, talk.keylog))["server"]
+    assert server == sent(talk.clear)["server"] + b"first with new keys, second"
+
+
+def records_so_far(talk: TlsTalk) -> int:
+    """Return how many records the server has sent with its traffic keys: two tickets, then its data."""
+    opened = [item for item in decrypted(talk.says, talk.keylog) if isinstance(item, Data) and item.side == "server"]
+    return len(opened) + 2
+
+
+# -- damage ------------------------------------------------------------------------------------------------------------
+
+
+def lossy(talk: TlsTalk, lost_from: int, size: int) -> list[Item | TlsBytes]:
+    """Return what is read where so many bytes of the server were not captured."""
+    connection = Connection(0, bytes(6), bytes(6), 0)
+    items: list[Item] = []
+    at = 0
+    for number, (side, data) in enumerate(talk.says, 1):
+        if side == "client" or not at < lost_from + size or at + len(data) <= lost_from:
+            items.append(Data(connection, side, 0, data, number, number))
+        else:
+            before, after = data[: max(lost_from - at, 0)], data[max(lost_from + size - at, 0) :]
+            items += [Data(connection, side, 0, before, number, number)] if before else []
+            items.append(Gap(connection, side, lost_from, len(data) - len(before) - len(after), number, number))
+            items += [Data(connection, side, 0, after, number, number)] if after else []
+        at += len(data) if side == "server" else 0
+    return taken(connection, [*items, End(connection, "", "fin", 0, 0)], talk.keylog)
+
+
+def test_records_after_a_gap_are_read() -> None:
+    """They say nothing of their number: the next ones are tried."""
+    clear: list[tuple[Side, bytes]] = [("server", bytes([number]) * 500) for number in range(40)]
+    talk = talk_tls(clear, setup=version(TLS_1_3))
+    total = len(sent(talk.says)["server"])
+    items = lossy(talk, total - 12_000, 5_000)
+    assert [item.length for item in items if isinstance(item, Gap)]
+    assert not [item for item in items if isinstance(item, Finding)]
+    after = b"".join(item.data for item in items if isinstance(item, Data))
+    assert after.endswith(b"".join(data for _, data in clear[-10:]))
+    assert sum(size_of(item) + (item.length if isinstance(item, Gap) else 0) for item in items) == sum(
+        len(data) for _, data in talk.says
+    )
+
+
+def test_a_gap_over_the_end_of_the_handshake() -> None:
+    for lowest in (TLS_1_2, TLS_1_3):
+        talk = talk_tls([("server", b"1" * 400), ("server", b"2" * 400)] * 5, setup=version(lowest))
+        hello = len(next(data for side, data in talk.says if side == "server"))
+        items = lossy(talk, hello - 60, 700)
+        assert b"".join(item.data for item in items if isinstance(item, Data)).endswith(b"1" * 400 + b"2" * 400)
+
+
+def test_keys_that_do_not_fit() -> None:
+    talk = talk_1_3()
+    wrong = b"\n".join(line[:-4] + b"0000" for line in talk.keylog.split(b"\n") if line.startswith(b"SERVER"))
+    client = b"\n".join(line for line in talk.keylog.split(b"\n") if line.startswith(b"CLIENT"))
+    items = decrypted(talk.says, wrong + b"\n" + client + b"\n")
+    (problem,) = [item for item in items if isinstance(item, Finding)]
+    assert (problem.side, problem.kind) == ("server", UNDECRYPTED)
+    assert problem.why.startswith("keys do not fit: the first encrypted record cannot be opened")
+    assert streams(items) == {"client": sent(talk.clear)["client"], "server": b""}
+    assert sum(size_of(item) for item in items) == sum(len(data) for _, data in talk.says)
+
+
+def test_a_damaged_record() -> None:
+    talk = talk_1_3()
+    says = list(talk.says)
+    at = max(at for at, (side, _) in enumerate(says) if side == "client")
+    says[at] = ("client", says[at][1][:-1] + bytes([says[at][1][-1] ^ 1]))
+    (problem,) = [item for item in decrypted(says, talk.keylog) if isinstance(item, Finding)]
+    assert problem.why.startswith("a record is damaged, or was encrypted with other keys")
+
+
+def test_a_record_that_ends_early() -> None:
+    talk = talk_1_3()
+    says = [*talk.says[:-1], (talk.says[-1][0], talk.says[-1][1][:-3])]
+    (problem,) = [item for item in decrypted(says, talk.keylog) if isinstance(item, Finding)]
+    assert (problem.kind, len(problem.data)) == ("incomplete", len(talk.says[-1][1]) - 3)
+    assert "a TLS record is not complete" in problem.why
+
+
+def test_a_key_log_without_the_secret_of_a_side() -> None:
+    talk = talk_1_3()
+    lines = [line for line in talk.keylog.split(b"\n") if not line.startswith(b"SERVER_TRAFFIC")]
+    problems = [item for item in decrypted(talk.says, b"\n".join(lines)) if isinstance(item, Finding)]
+    assert [each.why for each in problems] == [
+        "the key log lacks SERVER_TRAFFIC_SECRET_0 of this connection; the rest of this side is not decrypted"
+    ]
+
+
+def test_a_key_log_with_traffic_secrets_only() -> None:
+    talk = talk_1_3()
+    lines = [line for line in talk.keylog.split(b"\n") if b"_TRAFFIC_SECRET_0" in line]
+    assert streams(decrypted(talk.says, b"\n".join(lines) + b"\n")) == sent(talk.clear)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_bytes_are_accounted_for(data: st.DataObject) -> None:
+    """Damage anywhere raises nothing, and loses no byte."""
+    talk = talk_1_3()
+    says = list(talk.says)
+    at = data.draw(st.integers(0, len(says) - 1))
+    side, raw = says[at]
+    place = data.draw(st.integers(0, len(raw) - 1))
+    says[at] = (side, raw[:place] + data.draw(st.binary(max_size=20)) + raw[place + data.draw(st.integers(0, 20)) :])
+    items = decrypted(says, talk.keylog)
+    assert sum(size_of(item) for item in items) == sum(len(data) for _, data in says)
+
+
+def test_an_epoch_without_a_secret_has_no_keys() -> None:
+    assert epoch_1_3("TRAFFIC", b"", SUITES[0x1301]).protection is None

@@ -1,0 +1,168 @@
+"""TLS connections as records: the same messages as in the clear, on both paths, with and without keys."""
+
+import ssl
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.capture.tls.test_connection import TLS_1_2, TLS_1_3, version
+from tests.helpers.captures import packets_of, pcap_bytes, tcp_packets
+from tests.helpers.examples import needs_protocol, parts
+from tests.helpers.tls import HOST, talk_tls
+from tests.helpers.truth import check_ledger
+from wiretool.batches.rows import records_of
+from wiretool.capture.packets import Packet
+from wiretool.capture.tcp.stream_events import Side
+from wiretool.capture.tls.keylog import KeyLog
+from wiretool.dissect.columns.read import read_batches
+from wiretool.dissect.dissector import read
+from wiretool.ledger import Ledger
+from wiretool.records import Record
+from wiretool.sinks.pcapng import tls_secrets
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+OFFRAMP = CAPTURES / "offramp"
+KEYLOG = (OFFRAMP / "java_tls13.keylog.txt").read_bytes()
+PORTS = {"pravega": 12345, "sbp": 10911, "offramp": 8080}
+
+
+def dissected(path: Path, keylog: bytes = b"") -> list[Record]:
+    """Return the records of a capture, which are the same by rows and by columns, and add up."""
+    by_rows, by_columns = Ledger(), Ledger()
+    records = list(read(path, ledger=by_rows, keys=KeyLog.of(keylog)))
+    batches = read_batches(path, ledger=by_columns, keys=KeyLog.of(keylog))
+    assert [record for batch in batches for record in records_of(batch)] == records
+    assert by_rows.as_json() == by_columns.as_json()
+    check_ledger(records, by_rows)
+    return records
+
+
+def messages(records: Sequence[Record]) -> list[tuple[Side, str, bytes]]:
+    return [(each.side, each.message, each.raw) for each in records if each.kind == "frame"]
+
+
+def others(records: Sequence[Record]) -> set[str]:
+    return {record.why for record in records if record.kind == "other"}
+
+
+@needs_protocol("offramp")
+def test_a_real_capture_has_the_messages_of_its_twin_in_the_clear() -> None:
+    records = dissected(OFFRAMP / "java_tls13.pcap", KEYLOG)
+    assert messages(records) == messages(dissected(OFFRAMP / "java_tls13_clear.pcap"))
+    assert {record.kind for record in records} == {"frame", "other"}
+    assert others(records) == {"TLS 1.3, decrypted: handshake, headers and tags of records"}
+
+
+@needs_protocol("offramp")
+def test_a_real_capture_has_the_events_that_its_server_has_noted() -> None:
+    import json
+
+    path = OFFRAMP / "java_tls13.truth.json"
+    records = [each for each in dissected(OFFRAMP / "java_tls13.pcap", KEYLOG) if each.kind == "frame"]
+    parts("truth", "check_capture")["offramp"](records, json.loads(path.read_text()), path, True)
+
+
+@needs_protocol("offramp")
+def test_secrets_in_a_pcapng_file(tmp_path: Path) -> None:
+    from tests.helpers.captures import interface, packet_block, section
+    from wiretool.capture.files.reading import read_packets
+
+    packets = list(read_packets([OFFRAMP / "java_tls13.pcap"]))
+    head = section("<") + tls_secrets(KEYLOG)
+    head += interface("<", packets[0].link_type, options=[(9, b"\x09")])
+    blocks = [packet_block("<", 0, packet.time_ns, packet.data, packet.length) for packet in packets]
+    path = tmp_path / "with_secrets.pcapng"
+    path.write_bytes(head + b"".join(blocks))
+    assert messages(dissected(path)) == messages(dissected(OFFRAMP / "java_tls13_clear.pcap"))
+
+
+def test_a_capture_without_keys_is_described_by_its_hellos() -> None:
+    assert others(dissected(OFFRAMP / "java_tls13.pcap")) == {
+        "TLS 1.3; not decrypted: no keys; give them with --keylog FILE"
+    }
+    another = KEYLOG.replace(b"448895", b"448896")
+    assert others(dissected(OFFRAMP / "java_tls13.pcap", another)) == {
+        "TLS 1.3; not decrypted: the key log has no secrets of this connection"
+    }
+
+
+# -- conversations made for the test ----------------------------------------------------------------------------------
+
+
+def clear_of(name: str, source: str) -> list[tuple[Side, bytes]]:
+    """Return the bytes of the first connections' frames of a capture, as they were sent in turn."""
+    records = [each for each in read(CAPTURES / name / source) if each.kind == "frame" and each.connection == 0]
+    assert len(records) > 10
+    return [(each.side, each.raw) for each in records[:60]]
+
+
+@pytest.fixture(scope="module", params=[TLS_1_2, TLS_1_3], ids=["1.2", "1.3"])
+def lowest(request: pytest.FixtureRequest) -> ssl.TLSVersion:
+    value: ssl.TLSVersion = request.param
+    return value
+
+
+def written(path: Path, packets: Sequence[Packet]) -> Path:
+    path.write_bytes(pcap_bytes(packets))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "source"), [("sbp", "rs_append.pcap"), ("offramp", "plain.pcap"), ("pravega", "write.pcap")]
+)
+@pytest.mark.parametrize("mtu", [1460, 100])
+def test_conversations_are_read_as_in_the_clear(
+    name: str, source: str, mtu: int, lowest: ssl.TLSVersion, tmp_path: Path
+) -> None:
+    """The server's port is that of the protocol, on which columns expect it."""
+    clear = clear_of(name, source)
+    talk = talk_tls(clear, setup=version(lowest))
+    server = "10.0.0.2", PORTS[name]
+    sealed = tcp_packets(talk.says, server=server, mtu=mtu)
+    plain = dissected(written(tmp_path / "plain.pcap", tcp_packets(clear, server=server)))
+    records = dissected(written(tmp_path / "sealed.pcap", sealed), talk.keylog)
+    assert messages(records) == messages(plain)
+    assert [record.fields for record in records if record.kind == "frame"] == [
+        record.fields for record in plain if record.kind == "frame"
+    ]
+
+
+def test_many_connections_with_and_without_keys(lowest: ssl.TLSVersion, tmp_path: Path) -> None:
+    """Connections in the clear are beside them, so that columns read many together."""
+    clear = clear_of("sbp", "rs_append.pcap")
+    talks = [talk_tls(clear, setup=version(lowest)) for _ in range(2)]
+    says = [talks[0].says, clear, talks[1].says, clear, clear]
+    lists = [
+        tcp_packets(each, client=("10.0.0.1", 40_000 + number), server=("10.0.0.2", 10911))
+        for number, each in enumerate(says)
+    ]
+    frames = [packets[at].data for at in range(max(map(len, lists))) for packets in lists if at < len(packets)]
+    path = written(tmp_path / "many.pcap", packets_of(frames))
+    records = dissected(path, talks[0].keylog)
+    by_client: dict[str, list[Record]] = {record.client: [] for record in records}
+    for record in records:
+        by_client[record.client].append(record)
+    expected = messages(by_client["10.0.0.1:40001"])
+    assert expected
+    for number in (0, 3, 4):
+        assert messages(by_client[f"10.0.0.1:{40_000 + number}"]) == expected
+    (why,) = others(by_client["10.0.0.1:40002"])
+    name = "TLS 1.2" if lowest == TLS_1_2 else "TLS 1.3"
+    assert why == (
+        f"{name} (server name {HOST}), on a port of sbp; not decrypted: the key log has no secrets of this connection"
+    )
+
+
+def test_lost_segments_are_a_gap(tmp_path: Path) -> None:
+    clear = clear_of("sbp", "rs_append.pcap")
+    talk = talk_tls(clear, setup=version(TLS_1_3))
+    packets = tcp_packets(talk.says, server=("10.0.0.2", 10911))
+    big = [at for at, packet in enumerate(packets) if len(packet.data) > 200]
+    lossy = [packet for at, packet in enumerate(packets) if at != big[len(big) // 2]]
+    records = dissected(written(tmp_path / "lossy.pcap", packets_of(packet.data for packet in lossy)), talk.keylog)
+    assert sum(record.kind == "gap" for record in records) == 1
+    assert not [record for record in records if record.error == "tls-undecrypted"]
+    whole = messages(dissected(written(tmp_path / "whole.pcap", packets), talk.keylog))
+    assert len(whole) - 3 <= len(messages(records)) < len(whole)
+    assert messages(records)[-3:] == whole[-3:]
