@@ -12,11 +12,11 @@ from tests.helpers.examples import needs_protocol, parts
 from tests.helpers.tls import HOST, talk_tls
 from tests.helpers.truth import check_ledger
 from wiretool.batches.rows import records_of
-from wiretool.capture.packets import Packet
+from wiretool.capture.packets import Packet, Tick
 from wiretool.capture.tcp.stream_events import Side
 from wiretool.capture.tls.keylog import KeyLog
 from wiretool.dissect.columns.read import read_batches
-from wiretool.dissect.dissector import read
+from wiretool.dissect.dissector import read, read_from
 from wiretool.ledger import Ledger
 from wiretool.records import Record
 from wiretool.sinks.pcapng import tls_secrets
@@ -166,3 +166,17 @@ def test_lost_segments_are_a_gap(tmp_path: Path) -> None:
     whole = messages(dissected(written(tmp_path / "whole.pcap", packets), talk.keylog))
     assert len(whole) - 3 <= len(messages(records)) < len(whole)
     assert messages(records)[-3:] == whole[-3:]
+
+
+def test_a_live_source_decrypts_as_packets_come() -> None:
+    """The tick asks for what waits while the hello is all that there is."""
+    clear = clear_of("sbp", "rs_append.pcap")
+    talk = talk_tls(clear, setup=version(TLS_1_3))
+    packets = tcp_packets(talk.says, server=("10.0.0.2", 10911))
+    half = len(packets) // 2
+    given: list[Packet | Tick] = []
+    for packet in packets[:half]:
+        given += [packet, Tick(packet.time_ns + 10**9)]
+    seen = list(read_from([*given, *packets[half:]], keys=KeyLog.of(talk.keylog)))
+    assert messages(seen) == messages(list(read_from(packets, keys=KeyLog.of(talk.keylog))))
+    assert len(messages(seen)) == len(clear)

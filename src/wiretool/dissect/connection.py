@@ -9,9 +9,10 @@ from wiretool.capture.tls.keylog import KeyLog
 from wiretool.codec.frames.splitter import Piece, Splitter
 from wiretool.codec.message import SIDES, Side, other_side
 from wiretool.dissect.closed_connection import EndedWatch, finding_record
+from wiretool.dissect.decrypting import BOTH, DecryptingWatch
 from wiretool.dissect.foreign_bytes import ForeignBytes
 from wiretool.dissect.packet_index import Stretches
-from wiretool.dissect.tls import TLS, TlsReading, hellos_in
+from wiretool.dissect.tls import TLS
 from wiretool.ledger import ConnectionAccount
 from wiretool.memory_budget import MemoryBudget
 from wiretool.protocols.base.conversation import Conversation, let_go
@@ -20,13 +21,12 @@ from wiretool.protocols.base.recognise import Chunk, Verdict, recognise
 from wiretool.records import Record
 from wiretool.units import size_text
 
-_BOTH: frozenset[Side] = frozenset(SIDES)
 NO_SPLITTERS: Mapping[Side, Splitter] = MappingProxyType({})
 #: The problem of bytes that were held for their rest when all connections held too much.
 NOT_HELD = "over-limit"
 
 
-class Watch:
+class Watch(DecryptingWatch):
     """Turns the items of one connection into records.
 
     There may be very many: what is the same for most of them when they begin is an attribute of the class.
@@ -34,7 +34,7 @@ class Watch:
 
     _held_bytes = _waiting_bytes = 0
     _look_at = 1
-    _in_doubt = _is_settled = _is_decrypting = False
+    _in_doubt = _is_settled = False
     _protocol = _foreign = ""
     _conversation: Conversation | None = None
     _splitters: Mapping[Side, Splitter] = NO_SPLITTERS
@@ -42,11 +42,8 @@ class Watch:
     _strangers: Mapping[Side, ForeignBytes] = MappingProxyType({})
     #: The last packet in which an emitted frame begins.
     _latest_packet = 0
-    _open_sides = _BOTH
+    _open_sides = BOTH
     _ended: frozenset[Side] = frozenset()
-    #: The secrets of TLS connections, if any; and the decryption, once the connection has shown to be one of them.
-    _keys: KeyLog | None = None
-    _tls: TlsReading | None = None
 
     def __init__(
         self,
@@ -106,7 +103,7 @@ class Watch:
         """Return the memory that unfinished frames and messages take, in bytes."""
         if not self._is_settled:
             return self._held_bytes + limits.UNFINISHED_SEGMENT_BYTES * len(self._held)
-        if self._conversation is None or (self._ended == _BOTH and not self._waiting):
+        if self._conversation is None or (self._ended == BOTH and not self._waiting):
             return 0
         cost = self._conversation.held_bytes
         for splitter in self._splitters.values():
@@ -181,7 +178,7 @@ class Watch:
         return EndedWatch(self._row, self._next_n)
 
     def _ends_all(self, item: End) -> bool:
-        self._open_sides -= {item.side} if item.side else _BOTH
+        self._open_sides -= {item.side} if item.side else BOTH
         return not self._open_sides
 
     # -- which protocol --------------------------------------------------------------------------------------------
@@ -192,26 +189,12 @@ class Watch:
         is_tls = verdict is not None and verdict.protocol is None and verdict.why.startswith(TLS)
         return self._tls_verdict(verdict, final=final) if verdict is not None and is_tls else verdict
 
-    def _tls_verdict(self, verdict: Verdict, *, final: bool) -> Verdict | None:
-        """Return the verdict on a TLS connection, with what its hellos tell, for which it may wait."""
-        if self._tls is not None:
-            return verdict
-        hellos = hellos_in(self._held)
-        if self._keys is not None and self._keys.secrets_of(hellos.client_random):
-            self._tls = TlsReading(self._connection, self._keys, hellos.server_name)
-            self._row.tls, self._row.is_decrypted = hellos.description, True
-        elif hellos.is_open and not final:
-            return None
-        self._row.tls = hellos.description
-        why = verdict.why.replace(TLS, hellos.description, 1)
-        return verdict._replace(why=f"{why}; {hellos.why_unread(has_keys=bool(self._keys))}")
-
     def _settle(self, verdict: Verdict | None) -> list[Record]:
+        if self._tls is not None and not self._is_decrypting:
+            return self._decrypt(self._tls)
         if verdict is None:
             self._look_at = self._held_bytes * 2
             return []
-        if self._tls is not None and not self._is_decrypting:
-            return self._decrypt(self._tls)
         if verdict.note and self._held_bytes and self._forced is None:
             self._note(self._connection, verdict.note)
         if self._forced is not None:
@@ -227,23 +210,6 @@ class Watch:
         held, self._held = self._held, []
         self._held_bytes = 0
         return [record for item in held for record in self._take_settled(item)]
-
-    def _decrypt(self, tls: TlsReading) -> list[Record]:
-        """Read the bytes that are held again, decrypted; their protocol is not known yet."""
-        held, self._held, self._held_bytes, self._look_at = self._held, [], 0, 1
-        self._open_sides, self._is_decrypting, self._began = _BOTH, True, True
-        return [record for item in held for record in self._take_tls(tls, item)]
-
-    def _take_tls(self, tls: TlsReading, item: Item) -> list[Record]:
-        items, counted = tls.take(item)
-        self._account.payload_bytes += counted
-        self._account.other_bytes += counted
-        self._row.tls = tls.description
-        last = [items.pop()] if isinstance(item, End) else []
-        out = [record for each in items for record in self._take_clear(each)]
-        if isinstance(item, End):
-            out += [self._other_record(*unread) for unread in tls.unread(item)]
-        return out + [record for each in last for record in self._take_clear(each)]
 
     def _speak(self, protocol: Protocol, trial: Conversation | None, conversation: Conversation | None = None) -> None:
         """Read that protocol from now on, in a conversation that has begun, or in a new one."""
@@ -352,7 +318,7 @@ class Watch:
         return out
 
     def _note_over(self) -> None:
-        if self._over is not None and self._ended == _BOTH and not self._waiting:
+        if self._over is not None and self._ended == BOTH and not self._waiting:
             over, self._over = self._over, None
             over(self._connection)
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from wiretool.capture.tcp.stream_events import Connection, Data, End, Item
-from wiretool.capture.tls.connection import TlsBytes, TlsConnection
+from wiretool.capture.tcp.stream_events import Connection, Data, End, Finding, Gap, Item
 from wiretool.capture.tls.hello import (
     MalformedHello,
     first_message,
@@ -17,6 +17,9 @@ from wiretool.capture.tls.keylog import KeyLog
 from wiretool.codec.message import SIDES, Side
 from wiretool.dissect.foreign_bytes import ForeignBytes
 from wiretool.limits import TLS_HELLO_BYTES_MAX
+
+if TYPE_CHECKING:
+    from wiretool.capture.tls.connection import TlsBytes
 
 #: The name by which `recognise` calls these connections.
 TLS = "TLS"
@@ -83,6 +86,8 @@ class TlsReading:
     """Decrypts one connection, and counts the bytes that are no part of the decrypted streams."""
 
     def __init__(self, connection: Connection, keylog: KeyLog, server_name: str) -> None:
+        from wiretool.capture.tls.connection import TlsConnection  # hashes and ciphers take long to load
+
         self._tls = TlsConnection(connection, keylog)
         self._server_name = server_name
         self._unread = {side: _Unread() for side in SIDES}
@@ -97,11 +102,11 @@ class TlsReading:
         items: list[Item] = []
         counted = 0
         for each in self._tls.take(item):
-            if isinstance(each, TlsBytes):
+            if isinstance(each, Data | Gap | Finding | End):
+                items.append(each)
+            else:
                 self._count(each)
                 counted += each.size
-            else:
-                items.append(each)
         return items, counted
 
     def unread(self, end: End) -> Iterator[tuple[Side, ForeignBytes, str]]:
@@ -113,7 +118,7 @@ class TlsReading:
             if unread.undecrypted.length:
                 yield side, unread.undecrypted, f"{self.description}, not decrypted"
 
-    def _count(self, read: TlsBytes) -> None:
+    def _count(self, read: "TlsBytes") -> None:
         unread = self._unread[read.side]
         counter = unread.of_tls if read.is_read else unread.undecrypted
         if not counter.length:

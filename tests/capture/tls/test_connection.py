@@ -3,6 +3,7 @@
 import ssl
 from collections.abc import Iterable, Sequence
 from functools import cache
+from pathlib import Path
 
 import pytest
 import trustme
@@ -10,11 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.tls import Setup, TlsTalk, talk_again, talk_tls
+from wiretool.capture.files.packet_counts import PacketCounts
+from wiretool.capture.files.reading import read_packets
+from wiretool.capture.tcp.reassembler import Streams
+from wiretool.capture.tcp.segments_of_packets import Segment, read_segments
 from wiretool.capture.tcp.stream_events import Connection, Data, End, Finding, Gap, Item, Side
 from wiretool.capture.tls.connection import UNDECRYPTED, TlsBytes, TlsConnection
 from wiretool.capture.tls.epochs import epoch_1_3
 from wiretool.capture.tls.keylog import KeyLog
-from wiretool.capture.tls.schedule import next_secret
 from wiretool.capture.tls.suites import SUITES
 
 CLEAR: list[tuple[Side, bytes]] = [
@@ -156,42 +160,6 @@ def test_each_record_has_the_packet_of_its_last_byte() -> None:
     assert (last.side, last.packet, last.time_ns) == ("server", len(packets), 1000 * len(packets))
 
 
-def test_a_key_update() -> None:
-    """Python's ssl cannot ask for one: records are encrypted here with the keys that RFC 8446 §7.2 derives."""
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
-    from wiretool.capture.tls.schedule import traffic_keys
-
-    talk = talk_1_3()
-    suite = SUITES[0x1302]
-    line = next(line for line in talk.keylog.split(b"\n") if line.startswith(b"SERVER_TRAFFIC_SECRET_0"))
-    secret = bytes.fromhex(line.split()[2].decode())
-
-    def record(secret: bytes, number: int, kind: int, content: bytes) -> bytes:
-        keys = traffic_keys(secret, suite)
-        head = b"\x17\x03\x03" + (len(content) + 17).to_bytes(2, "big")
-        nonce = (int.from_bytes(keys.iv, "big") ^ number).to_bytes(12, "big")
-        return head + AESGCM(keys.key).encrypt(nonce, content + bytes([kind]), head)
-
-    number = records_so_far(talk)
-    update = record(secret, number, 22, bytes.fromhex("18000001") + b"\0")
-    later = next_secret(secret, suite)
-    says: list[tuple[Side, bytes]] = [
-        *talk.says,
-        ("server", update),
-        ("server", record(later, 0, 23, b"first with new keys")),
-        ("server", record(later, 1, 23, b", second")),
-    ]
-    server = streams(decrypted(says, talk.keylog))["server"]
-    assert server == sent(talk.clear)["server"] + b"first with new keys, second"
-
-
-def records_so_far(talk: TlsTalk) -> int:
-    """Return how many records the server has sent with its traffic keys: two tickets, then its data."""
-    opened = [item for item in decrypted(talk.says, talk.keylog) if isinstance(item, Data) and item.side == "server"]
-    return len(opened) + 2
-
-
 # -- damage ------------------------------------------------------------------------------------------------------------
 
 
@@ -295,3 +263,32 @@ def test_any_bytes_are_accounted_for(data: st.DataObject) -> None:
 
 def test_an_epoch_without_a_secret_has_no_keys() -> None:
     assert epoch_1_3("TRAFFIC", b"", SUITES[0x1301]).protection is None
+
+
+# -- OpenSSL -----------------------------------------------------------------------------------------------------------
+
+#: Conversations of `openssl s_client` with `s_server` (3.0), through a proxy that noted their bytes: with key updates
+#: of both sides (keys K and k), with a renegotiation (key R), with early data, and with early data that the server
+#: refuses as it asks for another group.
+RECORDED = Path(__file__).parent / "recorded"
+ANSWERS = b"".join(b"answer to line %s\n" % number for number in (b"one", b"two", b"three", b"four"))
+
+
+@pytest.mark.parametrize(
+    ("name", "client", "server"),
+    [
+        ("key_updates", b"line one\nline two\nline three\nline four\n", ANSWERS),
+        ("renegotiation", b"line one\nline two\n", b"answer to line one\nanswer to line two\n"),
+        ("early_data", b"early line\nline two\n", b"answer\n"),
+        ("refused_early_data", b"line two\n", b"answer\n"),
+    ],
+)
+def test_conversations_of_openssl(name: str, client: bytes, server: bytes) -> None:
+    segments = read_segments(read_packets([RECORDED / f"{name}.pcap"]), PacketCounts())
+    reassembled = Streams({443})
+    items = [item for segment in segments if isinstance(segment, Segment) for item in reassembled.feed(segment)]
+    items += reassembled.end()
+    out = taken(items[0].connection, items, (RECORDED / f"{name}.keys").read_bytes())
+    assert streams(out) == {"client": client, "server": server}
+    assert not [item for item in out if isinstance(item, Finding)]
+    assert all(item.is_read for item in out if isinstance(item, TlsBytes))

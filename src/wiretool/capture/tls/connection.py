@@ -180,6 +180,8 @@ class TlsConnection:
 
     def _take_handshake(self, side: Side, opened: Opened) -> None:
         state = self._sides[side]
+        if opened.kind == DATA and self._has_refused_early_data:
+            return
         if opened.kind == DATA:
             state.failure = "encrypted before the hellos were exchanged"
         elif opened.kind == CHANGE_CIPHER and state.pending is not None:
@@ -187,6 +189,12 @@ class TlsConnection:
         elif opened.kind == HANDSHAKE:
             for message in state.messages_in(opened.content):
                 self._take_message(side, message)
+
+    @property
+    def _has_refused_early_data(self) -> bool:
+        """Return whether the server has asked for another hello: it skips early data (RFC 8446 §4.2.10)."""
+        is_retry = self._server is not None and self._server.is_retry
+        return is_retry and self._client is not None and self._client.has_early_data
 
     def _take_message(self, side: Side, message: bytes) -> None:
         state, kind = self._sides[side], message[0]
