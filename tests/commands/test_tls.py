@@ -92,11 +92,16 @@ def test_a_key_log_of_other_connections(tmp_path: Path) -> None:
     path = tmp_path / "keys"
     path.write_bytes(KEYS.read_bytes().replace(b"448895", b"448896"))
     ended = run_text("decode", SEALED, "--keylog", path)
-    expected = f"wiretool: --keylog {path}: no secrets of the 1 TLS connection; expected the key log of the same client"
+    expected = f"wiretool: --keylog {path}: decrypts none of the 1 TLS connection; expected the key log"
     assert expected in ended.stderr
     assert "the key log has no secrets of this connection" in ended.stdout
+    lines = [line[:-4] + b"0000" for line in KEYS.read_bytes().splitlines() if line[:1] != b"#"]
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    ended = run_text("decode", SEALED, "--keylog", path)
+    assert ended.stdout.count("keys do not fit: the first encrypted record cannot be opened") == 2
+    assert expected in ended.stderr
     ended = run_text("decode", CLEAR, "--keylog", KEYS, "--count", "1")
-    assert f"--keylog {KEYS}: no secrets of any connection: none of them is TLS" in ended.stderr
+    assert f"--keylog {KEYS}: no connection is TLS; expected the key log" in ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import typer
 
 from wiretool import limits
 from wiretool.errors import CaptureError, InputError, NothingReadError, Unmet, UsageError, why_unreadable
-from wiretool.units import DURATION, SHARE
+from wiretool.units import DURATION, SHARE, counted
 
 if TYPE_CHECKING:
     from wiretool.capture.tls.keylog import KeyLog
@@ -335,12 +335,10 @@ def report_keys(path: Path | None, book: "Ledger") -> None:
     rows = [row for row in book.connections if row.tls]
     closed = sum(not row.is_decrypted for row in rows)
     if path is not None and closed == len(rows):
-        there = (
-            f"the {closed:,} TLS connection{'s' * (closed != 1)}" if closed else "any connection: none of them is TLS"
-        )
-        tell(f"--keylog {path}: no secrets of {there}; expected the key log of the same client or server")
+        why = f"decrypts none of the {counted(closed, 'TLS connection')}" if closed else "no connection is TLS"
+        tell(f"--keylog {path}: {why}; expected the key log of the same client or server")
     elif closed:
-        of = f"{closed:,} of {len(rows):,} TLS connection{'s' * (len(rows) != 1)}"
+        of = f"{closed:,} of {counted(len(rows), 'TLS connection')}"
         tell(f"{of} not decrypted; give the secrets with --keylog FILE")
 
 

@@ -62,7 +62,7 @@ class DecryptingWatch(ABC):
         items, counted = tls.take(item)
         self._account.payload_bytes += counted
         self._account.other_bytes += counted
-        self._row.tls = tls.description
+        self._row.tls, self._row.is_decrypted = tls.description, not tls.is_failed
         last = [items.pop()] if isinstance(item, End) else []
         out = [record for each in items for record in self._take_clear(each)]
         if isinstance(item, End):

@@ -97,6 +97,11 @@ class TlsReading:
         """Return the version, as soon as it is known, and the server name."""
         return _described(self._tls.version, self._server_name)
 
+    @property
+    def is_failed(self) -> bool:
+        """Return whether neither side can be decrypted any more."""
+        return self._tls.is_failed
+
     def take(self, item: Item) -> tuple[list[Item], int]:
         """Return the decrypted items that the next one completes, and the number of bytes that were counted here."""
         items: list[Item] = []

@@ -73,6 +73,11 @@ class TlsConnection:
         """Return the name of the version that the server has chosen; empty as long as it has not."""
         return "" if self._server is None else version_name(self._server.version)
 
+    @property
+    def is_failed(self) -> bool:
+        """Return whether neither side can be read any more."""
+        return all(side.failure for side in self._sides.values())
+
     def take(self, item: Item) -> list[Item | TlsBytes]:
         """Return the items that the next one completes: decrypted bytes, problems, and bytes of TLS itself."""
         if isinstance(item, Data):
