@@ -94,9 +94,9 @@ def _signed(batch: Batch) -> Batch:
 def test_of_a_connection_only_what_changed_crosses() -> None:
     changes = _Changes()
     row = changes.ledger.open(3, "a:1", "b:2")
-    assert changes.take() == ([(3, "a:1", "b:2")], [(3, "", *[0] * 9)])
+    assert changes.take() == ([(3, "a:1", "b:2")], [(3, "", "", False, *[0] * 9)])
     assert changes.take() == ([], [])
-    row.protocol, row.account.payload_bytes = "sbp", 7
-    assert changes.take() == ([], [(3, "sbp", 7, *[0] * 8)])
+    row.protocol, row.tls, row.account.payload_bytes = "sbp", "TLS 1.3", 7
+    assert changes.take() == ([], [(3, "sbp", "TLS 1.3", False, 7, *[0] * 8)])
     changes.ledger.open(4, "c:1", "b:2")
-    assert changes.take() == ([(4, "c:1", "b:2")], [(4, "", *[0] * 9)])
+    assert changes.take() == ([(4, "c:1", "b:2")], [(4, "", "", False, *[0] * 9)])
