@@ -1,7 +1,10 @@
 """`wiretool export`: what it writes where."""
 
+import json
 import os
 from pathlib import Path
+
+import pytest
 
 from tests.helpers.forked import run
 from wiretool.protocols.base.registry import PROTOCOLS
@@ -47,3 +50,21 @@ def test_an_empty_home_is_refused() -> None:
     ended = run("export", "wireshark", "--install", env={**os.environ, "HOME": ""})
     assert (ended.returncode, ended.stdout) == (2, b"")
     assert b"--install: HOME is empty" in ended.stderr
+
+
+def test_json_schema_of_records_and_of_a_protocol(tmp_path: Path) -> None:
+    ended = run("export", "json-schema", "-o", tmp_path / "records.json")
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    records = json.loads((tmp_path / "records.json").read_text())
+    assert records["properties"]["protocol"]["enum"] == list(PROTOCOLS)
+    messages = json.loads(run("export", "json-schema", "offramp").stdout)
+    assert "REBALANCE" in messages["properties"]["message"]["enum"]
+
+
+@pytest.mark.parametrize("name", ["redis", "auto", ""])
+def test_json_schema_of_an_unknown_protocol_keeps_the_file(tmp_path: Path, name: str) -> None:
+    (tmp_path / "kept").write_text("as it was")
+    ended = run("export", "json-schema", name, "-o", tmp_path / "kept")
+    assert ended.returncode == 2
+    assert ended.stderr.decode().startswith(f"wiretool: no protocol is called {name!r}; there are pravega, ")
+    assert (tmp_path / "kept").read_text() == "as it was"

@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 from wiretool.codec.cursor import Cursor
 from wiretool.codec.message import REQUIRED, Message, fields_of
-from wiretool.codec.types import WireType
+from wiretool.codec.types import JsonSchema, Refer, WireType
 from wiretool.errors import DecodeError, EncodeError
 
 T = TypeVar("T", bound=Message)
@@ -42,6 +42,14 @@ class JsonType(WireType):
             return self.parse(value, path)
         except DecodeError as err:
             raise EncodeError(err.why, path=err.path) from err
+
+    def value_schema(self, refer: Refer) -> JsonSchema:
+        """Return the JSON Schema of the values that are not null; any is allowed without."""
+        return {}
+
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        schema = self.value_schema(refer)
+        return {"anyOf": [schema, {"type": "null"}]} if self.nullable and schema else schema
 
     def read(self, cursor: Cursor, path: str) -> Any:
         raise AssertionError(f"{path} is a member of a JSON object and has no bytes of its own")
@@ -90,6 +98,9 @@ class JsonInt(JsonType):
             raise DecodeError("out_of_range", f"{shorten(value)} is not an {self.name}", path=path)
         return value
 
+    def value_schema(self, refer: Refer) -> JsonSchema:
+        return {"type": "integer", "minimum": self.low, "maximum": self.high}
+
 
 class JsonText(JsonType):
     """A string."""
@@ -108,6 +119,9 @@ class JsonText(JsonType):
             raise bad_type(value, "a string", path)
         return value
 
+    def value_schema(self, refer: Refer) -> JsonSchema:
+        return {"type": "string"}
+
 
 class JsonBytes(JsonType):
     """Bytes, in the form of `text_or_hex`."""
@@ -125,6 +139,24 @@ class JsonBytes(JsonType):
 
     def to_json(self, value: bytes) -> Any:
         return text_or_hex(value)
+
+    def value_schema(self, refer: Refer) -> JsonSchema:
+        return text_or_hex_schema()
+
+
+def text_or_hex_schema() -> JsonSchema:
+    """Return the JSON Schema of the form of `text_or_hex`."""
+    return {"anyOf": [{"type": "string"}, hex_object_schema()]}
+
+
+def hex_object_schema(name: str = "hex") -> JsonSchema:
+    """Return the JSON Schema of an object with bytes in hex."""
+    return {
+        "type": "object",
+        "properties": {name: {"type": "string", "pattern": "^([0-9a-f]{2})*$"}},
+        "required": [name],
+        "additionalProperties": False,
+    }
 
 
 def text_or_hex(raw: bytes) -> Any:
@@ -155,6 +187,9 @@ class JsonBool(JsonType):
             raise bad_type(value, "true or false", path)
         return value
 
+    def value_schema(self, refer: Refer) -> JsonSchema:
+        return {"type": "boolean"}
+
 
 class JsonName(JsonType):
     """One string only: the name of a kind of object."""
@@ -170,6 +205,9 @@ class JsonName(JsonType):
             raise bad_type(value, self.name, path)
         return self.text
 
+    def value_schema(self, refer: Refer) -> JsonSchema:
+        return {"const": self.text}
+
 
 class JsonValue(JsonType):
     """Any JSON value, null too; it must be there."""
@@ -179,6 +217,9 @@ class JsonValue(JsonType):
 
     def check(self, value: Any, path: str) -> Any:
         return value
+
+    def value_schema(self, refer: Refer) -> JsonSchema:
+        return {}
 
 
 class JsonList(JsonType):
@@ -196,6 +237,9 @@ class JsonList(JsonType):
 
     def to_json(self, value: tuple[Any, ...] | None) -> list[Any] | None:
         return None if value is None else [self.element.to_json(each) for each in value]
+
+    def value_schema(self, refer: Refer) -> JsonSchema:
+        return {"type": "array", "items": self.element.json_schema(refer)}
 
 
 class JsonSet(JsonList):

@@ -119,6 +119,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     """Base of every declared message, and of the structures inside them."""
 
     declaration: ClassVar["Declaration"]
+    #: Whether the JSON form omits fields that are None.
+    omits_none: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)

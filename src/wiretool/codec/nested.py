@@ -7,7 +7,7 @@ from wiretool.codec.cursor import Cursor
 from wiretool.codec.jsonform import fields_from_json, json_form
 from wiretool.codec.message import Message, fields_of
 from wiretool.codec.reference import read_fields
-from wiretool.codec.types import WireType
+from wiretool.codec.types import JsonSchema, Refer, WireType
 from wiretool.errors import EncodeError
 
 
@@ -47,6 +47,9 @@ class Nested(WireType):
     def from_json(self, value: Any, path: str) -> Message:
         return fields_from_json(self.cls, value, path)
 
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        return refer(self.cls)
+
 
 class Structure(WireType):
     """A structure whose layout is written by hand; its JSON form comes from the declaration of `cls`."""
@@ -67,3 +70,6 @@ class Structure(WireType):
 
     def from_json(self, value: Any, path: str) -> Message:
         return fields_from_json(self.cls, value, path)
+
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        return refer(self.cls)

@@ -7,7 +7,7 @@ be a `WireType`. Big-endian throughout: the one byte order of the sequential pro
 import struct
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 from wiretool import limits
@@ -19,6 +19,13 @@ from wiretool.errors import DecodeError, EncodeError, OverLimit
 #: What a column of a table holds: a whole number, true or false, a double, text, text of few values, or bytes; JSON is
 #: the text of any other value.
 Stored = Literal["json", "whole", "truth", "double", "text", "coded", "bytes"]
+
+
+#: The JSON Schema of a value in its JSON form.
+JsonSchema = dict[str, Any]
+#: Returns the JSON Schema of a structure, mostly a reference to it.
+Refer = Callable[[type[Any]], JsonSchema]
+_HEX: JsonSchema = {"type": "string", "pattern": "^([0-9a-f]{2})*$"}
 
 
 class WireType(ABC):
@@ -52,6 +59,10 @@ class WireType(ABC):
     def from_json(self, value: Any, path: str) -> Any:
         """The value again, from its JSON form; EncodeError where it is none."""
         return value
+
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        """Return the JSON Schema of the JSON form; any value is allowed for a type that does not describe its own."""
+        return {}
 
     def bound_to(self, hint: Any) -> "WireType":
         """This type for a field annotated with `hint`; itself, unless what it holds is named only there."""
@@ -88,6 +99,9 @@ class Int(WireType):
             raise EncodeError(why, path=path)
         return value
 
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        return {"type": "integer", "minimum": self.low, "maximum": self.high}
+
 
 class Bool(WireType):
     """One byte: written 0 or 1, any other value than 0 reads as true."""
@@ -111,6 +125,9 @@ class Bool(WireType):
         if type(value) is not bool:
             raise EncodeError(f"expected true or false, got {value!r}", path=path)
         return value
+
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        return {"type": "boolean"}
 
 
 class Uuid(WireType):
@@ -137,6 +154,9 @@ class Uuid(WireType):
     def from_json(self, value: Any, path: str) -> str:
         self.write(value, bytearray(), path)
         return str(uuid.UUID(value))
+
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        return {"type": "string", "pattern": "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"}
 
 
 uuid_texts: dict[bytes, str] = {}
@@ -184,6 +204,9 @@ class Text16(WireType):
             raise EncodeError(f"expected text, got {value!r}", path=path)
         return value
 
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        return {"type": "string"}
+
 
 class Data(WireType):
     """Bytes in some envelope; hex in JSON."""
@@ -198,6 +221,9 @@ class Data(WireType):
             return bytes.fromhex(value)
         except (ValueError, TypeError) as err:
             raise EncodeError(f"expected hex, got {value!r}", path=path) from err
+
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        return dict(_HEX)
 
     @staticmethod
     def checked(value: Any, path: str) -> bytes:
@@ -292,6 +318,9 @@ class ListOf(WireType):
             raise EncodeError(f"expected a list, got {value!r}", path=path)
         return tuple(self.element.from_json(element, f"{path}[{index}]") for index, element in enumerate(value))
 
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        return {"type": "array", "items": self.element.json_schema(refer)}
+
 
 class NamedByte(WireType):
     """One byte whose values have names; the value is the name."""
@@ -323,6 +352,9 @@ class NamedByte(WireType):
             raise EncodeError(f"expected one of {', '.join(self._numbers)}, got {value!r}", path=path)
         name: str = value
         return name
+
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        return {"enum": list(self._numbers)}
 
 
 I8 = Annotated[int, Int("i8", "b")]

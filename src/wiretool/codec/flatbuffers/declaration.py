@@ -12,9 +12,10 @@ from functools import cache
 from typing import Annotated, Any, TypeVar, get_args
 
 from wiretool.codec.cursor import Cursor
+from wiretool.codec.json_types import hex_object_schema
 from wiretool.codec.jsonform import nearest
 from wiretool.codec.message import Message, fields_of
-from wiretool.codec.types import WireType
+from wiretool.codec.types import JsonSchema, Refer, WireType
 from wiretool.errors import EncodeError
 
 T = TypeVar("T", bound="Table")
@@ -22,6 +23,8 @@ T = TypeVar("T", bound="Table")
 
 class Table(Message, frozen=True, kw_only=True):
     """Base of every declared table. An absent string, vector or table is None, even a required one."""
+
+    omits_none = True
 
 
 class SlotType(WireType):
@@ -84,6 +87,14 @@ class Scalar(SlotType):
                 return number
         return super().from_json(value, path)
 
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        if self.form == "?":
+            return {"type": "boolean"}
+        schema: JsonSchema = {"type": "integer", "minimum": self.low, "maximum": self.high}
+        if self.names:
+            schema["$comment"] = ", ".join(f"{number} {name}" for number, name in self.names.items())
+        return schema
+
 
 class StringSlot(SlotType):
     """u32 count, UTF-8, a zero byte."""
@@ -101,6 +112,9 @@ class StringSlot(SlotType):
             value.encode()
         except UnicodeEncodeError as err:
             raise EncodeError(f"{value!r} has no UTF-8", path=path) from err
+
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        return {"type": "string"}
 
 
 class BytesSlot(SlotType):
@@ -121,6 +135,9 @@ class BytesSlot(SlotType):
             return bytes.fromhex(value["hex"])
         except (ValueError, TypeError, KeyError) as err:
             raise EncodeError(f'expected {{"hex": "..."}}, got {value!r}', path=path) from err
+
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        return hex_object_schema()
 
 
 class ScalarsSlot(SlotType):
@@ -144,6 +161,9 @@ class ScalarsSlot(SlotType):
             raise EncodeError(f"expected a list, got {value!r}", path=path)
         return tuple(self.element.from_json(number, f"{path}[{index}]") for index, number in enumerate(value))
 
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        return {"type": "array", "items": self.element.json_schema(refer)}
+
 
 class TableSlot(SlotType):
     """Another table; which one, the annotation says."""
@@ -165,6 +185,9 @@ class TableSlot(SlotType):
 
     def from_json(self, value: Any, path: str) -> Table:
         return table_from_json(self.cls, value, path)
+
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        return refer(self.cls)
 
 
 class TablesSlot(SlotType):
@@ -193,6 +216,9 @@ class TablesSlot(SlotType):
             raise EncodeError(f"expected a list, got {value!r}", path=path)
         return tuple(table_from_json(self.cls, table, f"{path}[{index}]") for index, table in enumerate(value))
 
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        return {"type": "array", "items": refer(self.cls)}
+
 
 class UnionSlot(SlotType):
     """The table whose kind is named by the tag, the slot in front of this one; None for a tag that names none."""
@@ -217,6 +243,9 @@ class UnionSlot(SlotType):
     def from_json(self, value: Any, path: str) -> Table:
         """The first member's table; `table_from_json` takes the one that the tag beside it names."""
         return table_from_json(next(iter(self.classes.values())), value, path)
+
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        return {"anyOf": [refer(cls) for cls in self.classes.values()]}
 
 
 def table_form(table: Table) -> dict[str, Any]:

@@ -32,3 +32,17 @@ def wireshark(
     from wiretool.commands.export.run import export_wireshark
 
     export_wireshark(output, is_installed=install)
+
+
+@export.command("json-schema")
+def json_schema(
+    protocol: Annotated[
+        str | None,
+        typer.Argument(metavar="PROTOCOL", show_default=False, help="write the schema of its messages alone"),
+    ] = None,
+    output: OutputFile = None,
+) -> None:
+    """Write a JSON Schema of the records of decode, or of the messages of one protocol."""
+    from wiretool.commands.export.json_schema import export_json_schema
+
+    export_json_schema(protocol, output)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from wiretool.codec.frames.prefix import Prefix
 from wiretool.codec.jsonform import fields_from_json, nearest
 from wiretool.codec.message import Message, Side
+from wiretool.codec.types import JsonSchema, Refer
 from wiretool.errors import EncodeError, UsageError, WiretoolError
 from wiretool.processes import held_interrupts
 from wiretool.protocols.base.conversation import Conversation
@@ -55,6 +56,9 @@ class Wire:
     #: The header of frames, where each begins with the i32 type of its message, or what leads to its tables; None where
     #: frames lie otherwise.
     frames: "Prefix | TableFrames | None" = None
+    #: The JSON Schema of `fields` in frames of that name, where they differ from the declared ones; else None. The last
+    #: argument is whether those of damaged messages are allowed.
+    fields_schema: Callable[[str, Refer, bool], JsonSchema | None] | None = None
 
     def __post_init__(self) -> None:
         """UsageError where `messages` are not classes of messages."""
@@ -249,6 +253,10 @@ class Protocol:
     @property
     def frames(self) -> "Prefix | TableFrames | None":
         return self._wire.frames
+
+    def fields_schema(self, name: str, refer: Refer, may_be_damaged: bool) -> JsonSchema | None:
+        make = self._wire.fields_schema
+        return None if make is None else self.run_part("wire", lambda: make(name, refer, may_be_damaged), object)
 
     @property
     def encoder(self) -> type[ConnectionEncoder]:

@@ -23,7 +23,7 @@ from wiretool.codec.json_types import (
     shorten,
 )
 from wiretool.codec.message import Doc, Message, Named, Position, Unit, Varies, message
-from wiretool.codec.types import Rest
+from wiretool.codec.types import JsonSchema, Refer, Rest
 from wiretool.errors import DecodeError, EncodeError
 
 _PARTITION = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
@@ -46,6 +46,10 @@ class PartitionOffsets(JsonMap):
             self._offset.check(offset, f"{path}.{key}")
         return dict(value)
 
+    def value_schema(self, refer: Refer) -> JsonSchema:
+        names = {"pattern": f"^({_PARTITION.pattern})$"}
+        return {"type": "object", "propertyNames": names, "additionalProperties": self._offset.json_schema(refer)}
+
 
 class BodyBytes(JsonBytes):
     """The body of an HTTP message: text where it is UTF-8, else an object with its hex."""
@@ -61,6 +65,9 @@ class HeaderPair(JsonList):
         if len(pair) != 2:
             raise bad_type(value, "a name and a value", path)
         return pair
+
+    def value_schema(self, refer: Refer) -> JsonSchema:
+        return {**super().value_schema(refer), "minItems": 2, "maxItems": 2}
 
 
 Name = Annotated[str, JsonText()]

@@ -13,7 +13,9 @@ from wiretool.codec.types import (
     Bytes32,
     Flag,
     Int,
+    JsonSchema,
     ListOf,
+    Refer,
     SizedBytes,
     Text,
     UuidText,
@@ -102,6 +104,9 @@ class Zeros(WireType):
         if type(value) is not int or not 0 <= value <= limits.PRAVEGA_PAYLOAD_BYTES_MAX:
             raise EncodeError(f"expected a number of bytes that fits a frame, got {value!r}", path=path)
         return value
+
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        return {"type": "integer", "minimum": 0, "maximum": limits.PRAVEGA_PAYLOAD_BYTES_MAX}
 
 
 class InnerEvent(Message, frozen=True, kw_only=True):

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from wiretool.codec.json_schema import readable_schema
 from wiretool.codec.jsonform import fields_from_json, nearest
 from wiretool.codec.message import Message, Side
+from wiretool.codec.types import JsonSchema, Refer
 from wiretool.errors import EncodeError
 from wiretool.protocols.base.protocol import Wire
 from wiretool.protocols.pravega.commands import MESSAGES, enum_name
@@ -28,6 +30,11 @@ def from_json(name: str, side: Side, fields: Mapping[str, Any]) -> Message:
     return fields_from_json(cls, dict(fields))
 
 
+def fields_schema(name: str, refer: Refer, may_be_damaged: bool) -> JsonSchema | None:
+    """Return the schema of `fields`; those of a damaged frame end before the damage."""
+    return readable_schema(_BY_NAME[name], refer) if may_be_damaged else None
+
+
 WIRE = Wire(
     open=PravegaConversation,
     messages=MESSAGES,
@@ -36,4 +43,5 @@ WIRE = Wire(
     exchanges=EXCHANGES,
     first_messages=frozenset(("Hello",)),
     frames=PREFIXES["server"],
+    fields_schema=fields_schema,
 )

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from wiretool.codec.json_types import Boolean, Int64, JsonInt, JsonList, JsonText, JsonType, bad_type
 from wiretool.codec.message import Doc, Message, Unit, message
-from wiretool.codec.types import Rest
+from wiretool.codec.types import JsonSchema, Refer, Rest
 from wiretool.errors import DecodeError
 
 #: Of what has no number on the wire.
@@ -85,6 +85,11 @@ class NamedNumber(JsonText):
             return value
         raise bad_type(value, f"a number, or one of {', '.join(self._numbers)}", path)
 
+    def value_schema(self, refer: Refer) -> JsonSchema:
+        return {
+            "anyOf": [{"enum": list(self._numbers)}, {"type": "integer", "minimum": -(2**31), "maximum": 2**32 - 1}]
+        }
+
     def name_of(self, number: int) -> str | int:
         """The name of a number, or itself."""
         return self._names.get(number, number)
@@ -109,6 +114,11 @@ class SettingsObject(JsonType):
                 raise DecodeError("out_of_range", f"{number} is not a u32", path=f"{path}.{key}")
         return dict(value)
 
+    def value_schema(self, refer: Refer) -> JsonSchema:
+        names = {"anyOf": [{"enum": list(_SETTING_NUMBERS)}, {"pattern": "^[0-9]{1,5}$"}]}
+        number = {"type": "integer", "minimum": 0, "maximum": 2**32 - 1}
+        return {"type": "object", "propertyNames": names, "additionalProperties": number}
+
 
 _SETTING_NUMBERS = {name: number for number, name in SETTINGS.items()}
 
@@ -130,6 +140,9 @@ class HeaderPair(JsonList):
         if len(pair) != 2:
             raise bad_type(value, "a name and a value", path)
         return pair
+
+    def value_schema(self, refer: Refer) -> JsonSchema:
+        return {**super().value_schema(refer), "minItems": 2, "maxItems": 2}
 
 
 class TextOrNull(JsonText):

@@ -18,11 +18,14 @@ from wiretool.codec.json_types import JsonBool, JsonInt, JsonList, JsonMap, Json
 from wiretool.codec.jsonform import fields_from_json, json_form
 from wiretool.codec.message import Message
 from wiretool.codec.nested import Nested
+from wiretool.codec.types import JsonSchema, Refer
 from wiretool.protocols.pravega_controller.messages import NamedNumber
 from wiretool.protocols.pravega_controller.roles import ROLES
 
 _TEXT_NUMBERS: Mapping[str, float] = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 Form = Callable[[Any], Any]
+#: The JSON Schema of a key that is a whole number.
+NUMBER_KEY: JsonSchema = {"pattern": "^-?[0-9]{1,20}$"}
 #: A map without entries, as a default: messages do not change.
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -39,6 +42,9 @@ class Double(JsonType):
         if type(value) not in (int, float) or not math.isfinite(value):
             raise bad_type(value, "a number", path)
         return float(value)
+
+    def value_schema(self, refer: Refer) -> JsonSchema:
+        return {"anyOf": [{"type": "number"}, {"enum": list(_TEXT_NUMBERS)}]}
 
 
 def double_form(value: float) -> float | str:
@@ -59,6 +65,9 @@ class Structure(JsonType, Nested):
     def to_json(self, value: Any) -> Any:
         return None if value is None else json_form(value)
 
+    def value_schema(self, refer: Refer) -> JsonSchema:
+        return refer(self.cls)
+
 
 class MapOf(JsonMap):
     """An object whose keys are text, or whole numbers written as such."""
@@ -77,6 +86,10 @@ class MapOf(JsonMap):
 
     def to_json(self, value: Mapping[str, Any]) -> dict[str, Any]:
         return {key: self.element.to_json(each) for key, each in value.items()}
+
+    def value_schema(self, refer: Refer) -> JsonSchema:
+        schema: JsonSchema = {"type": "object", "additionalProperties": self.element.json_schema(refer)}
+        return {**schema, "propertyNames": NUMBER_KEY} if isinstance(self.key, JsonInt) else schema
 
 
 def _number(key: str, path: str) -> int:

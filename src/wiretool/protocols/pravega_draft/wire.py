@@ -4,8 +4,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from wiretool.codec.json_schema import readable_schema
 from wiretool.codec.jsonform import fields_from_json, nearest
 from wiretool.codec.message import Message, Side
+from wiretool.codec.types import JsonSchema, Refer
 from wiretool.errors import EncodeError
 from wiretool.protocols.base.protocol import Wire
 from wiretool.protocols.pravega_draft import framing
@@ -46,6 +48,18 @@ def encode(message: Message, side: Side) -> bytes:
     return framing.encode(message)
 
 
+def fields_schema(name: str, refer: Refer, may_be_damaged: bool) -> JsonSchema | None:
+    """Return the schema of `fields`: those of a damaged frame end before the damage, a last part has all."""
+    if not may_be_damaged:
+        return None
+    schema = readable_schema(_NAMED[name], refer)
+    if _NAMED[name] is PartialMessage:
+        whole = {"message": {"enum": sorted(cls.declaration.name for cls in MESSAGES)}, "fields": {"type": "object"}}
+        schema["properties"] |= whole
+        schema["dependentRequired"] |= {"message": ["fields", "data"], "fields": ["message"]}
+    return schema
+
+
 WIRE = Wire(
     open=DraftConversation,
     messages=MESSAGES,
@@ -53,4 +67,5 @@ WIRE = Wire(
     from_json=from_json,
     exchanges=EXCHANGES,
     frames=framing.PREFIX,
+    fields_schema=fields_schema,
 )

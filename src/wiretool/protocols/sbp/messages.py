@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any
@@ -10,8 +10,9 @@ from typing import Annotated, Any
 from wiretool.codec.cursor import Cursor
 from wiretool.codec.flatbuffers.declaration import Table, slots_of, table_form
 from wiretool.codec.flatbuffers.writer import encode_root
+from wiretool.codec.json_types import hex_object_schema
 from wiretool.codec.message import Message, message
-from wiretool.codec.types import U8, U16, U32, Data, WireType
+from wiretool.codec.types import U8, U16, U32, Data, JsonSchema, Refer, WireType
 from wiretool.errors import EncodeError
 from wiretool.protocols.sbp.records import Batches
 
@@ -50,6 +51,28 @@ class HeaderSlot(WireType):
         if isinstance(value, Table):
             return {"table": type(value).__name__, "fields": table_form(value)}
         return None if value is None else {"raw_hex": value.hex()}
+
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        return header_schema((), refer)
+
+
+def header_schema(tables: Iterable[type[Table]], refer: Refer) -> JsonSchema:
+    """Return the JSON Schema of a header that is one of some tables, other bytes, or absent."""
+    return {
+        "anyOf": [
+            {"type": "null"},
+            hex_object_schema("raw_hex"),
+            *(
+                {
+                    "type": "object",
+                    "properties": {"table": {"const": table.__name__}, "fields": refer(table)},
+                    "required": ["table", "fields"],
+                    "additionalProperties": False,
+                }
+                for table in tables
+            ),
+        ]
+    }
 
 
 class PayloadBytes(Data):

@@ -21,8 +21,9 @@ from wiretool.codec.flatbuffers.declaration import (
 from wiretool.codec.flatbuffers.reader import annotate_root
 from wiretool.codec.flatbuffers.writer import encode_root
 from wiretool.codec.layouts import Counted, CountedTable, Number
+from wiretool.codec.json_types import text_or_hex_schema
 from wiretool.codec.message import Message, message
-from wiretool.codec.types import U8, U32, RestBytes, WireType
+from wiretool.codec.types import U8, U32, JsonSchema, Refer, RestBytes, WireType
 from wiretool.errors import DecodeError, EncodeError
 from wiretool.protocols.base.conversation import let_go
 from wiretool.protocols.sbp.roles import StreamId
@@ -94,6 +95,9 @@ class SizedTable(WireType):
     def from_json(self, value: Any, path: str) -> Table:
         return table_from_json(self.cls, value, path)
 
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        return refer(self.cls)
+
 
 class SizedBody(WireType):
     """i32 length, then bytes that SBP does not look into; text in JSON where they are UTF-8."""
@@ -117,6 +121,9 @@ class SizedBody(WireType):
 
     def from_json(self, value: Any, path: str) -> bytes:
         return body_from_json(value, path)
+
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        return text_or_hex_schema()
 
 
 def body_form(body: bytes) -> Any:

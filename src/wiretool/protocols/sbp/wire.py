@@ -1,6 +1,7 @@
 """The wire part of sbp: messages and framing."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from wiretool.codec.message import Side
@@ -8,6 +9,7 @@ from wiretool.protocols.base.protocol import Wire
 from wiretool.protocols.sbp.exchanges import EXCHANGES
 from wiretool.protocols.sbp.forms import frame_from_json
 from wiretool.protocols.sbp.framing import encode_frame, table_frames
+from wiretool.protocols.sbp.json_schema import fields_schema
 from wiretool.protocols.sbp.messages import APPEND, FETCH, SbpFrame, check_declarations
 from wiretool.protocols.sbp.records import AppendEntry
 from wiretool.protocols.sbp.schema import LATEST, UNCARRIED
@@ -33,4 +35,5 @@ WIRE = Wire(
     from_json=from_json,
     exchanges=EXCHANGES,
     frames=table_frames(LATEST, (APPEND, FETCH)),
+    fields_schema=partial(fields_schema, (LATEST,)),
 )

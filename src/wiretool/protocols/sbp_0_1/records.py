@@ -17,8 +17,9 @@ from wiretool.codec.flatbuffers.declaration import (
     table_from_json,
 )
 from wiretool.codec.flatbuffers.writer import encode_root
+from wiretool.codec.json_types import text_or_hex_schema
 from wiretool.codec.message import Message, fields_of, message
-from wiretool.codec.types import I64, U8, WireType
+from wiretool.codec.types import I64, U8, JsonSchema, Refer, WireType
 from wiretool.errors import DecodeError, EncodeError
 from wiretool.protocols.sbp.messages import APPEND, FETCH, SbpFrame
 from wiretool.protocols.sbp.records import (
@@ -116,6 +117,12 @@ class Records(WireType):
         if not isinstance(value, list):
             raise EncodeError(f"expected a list, got {value!r}", path=path)
         return tuple(_record_from_json(record, f"{path}[{index}]") for index, record in enumerate(value))
+
+    def json_schema(self, refer: Refer) -> JsonSchema:
+        delta = next(field.wire for field in fields_of(RecordMeta) if field.name == "offset_delta")
+        properties = {"offset_delta": delta.json_schema(refer), "body": text_or_hex_schema()}
+        record: JsonSchema = {"type": "object", "properties": properties, "required": list(properties)}
+        return {"type": "array", "items": {**record, "additionalProperties": False}}
 
 
 def _record_from_json(value: Any, path: str) -> Record:

@@ -1,6 +1,7 @@
 """The wire part of sbp-0.1: messages and framing."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from wiretool.codec.message import Side
@@ -8,6 +9,7 @@ from wiretool.errors import EncodeError
 from wiretool.protocols.base.protocol import Wire
 from wiretool.protocols.sbp.forms import frame_from_json
 from wiretool.protocols.sbp.framing import encode_frame
+from wiretool.protocols.sbp.json_schema import fields_schema
 from wiretool.protocols.sbp.messages import SbpFrame, check_declarations
 from wiretool.protocols.sbp_0_1 import tables_s2
 from wiretool.protocols.sbp_0_1.connection_encoder import Sbp01Encoder
@@ -37,5 +39,6 @@ WIRE = Wire(
     encode=encode_frame,
     from_json=from_json,
     exchanges=EXCHANGES,
+    fields_schema=partial(fields_schema, (S1, S2)),
     encoder=Sbp01Encoder,
 )
