@@ -57,8 +57,8 @@ def test_json_schema_of_records_and_of_a_protocol(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stderr) == (0, b"")
     records = json.loads((tmp_path / "records.json").read_text())
     assert records["properties"]["protocol"]["enum"] == list(PROTOCOLS)
-    messages = json.loads(run("export", "json-schema", "offramp").stdout)
-    assert "REBALANCE" in messages["properties"]["message"]["enum"]
+    messages = json.loads(run("export", "json-schema", "pravega").stdout)
+    assert "AppendSetup" in messages["properties"]["message"]["enum"]
 
 
 @pytest.mark.parametrize("name", ["redis", "auto", ""])

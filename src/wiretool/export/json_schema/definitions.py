@@ -23,6 +23,12 @@ class Definitions:
             self.schemas[name] = structure_schema(cls, lambda each: self.refer(protocol, each))
         return reference(name)
 
+    def add(self, name: str, schema: JsonSchema) -> JsonSchema:
+        """Return a reference to a schema that no structure has by itself."""
+        name = self._free_name(name)
+        self.schemas[name] = schema
+        return reference(name)
+
     def _free_name(self, name: str) -> str:
         """Return a name; with a number where versions of a protocol have structures of one name."""
         number = 2

@@ -33,7 +33,7 @@ def _by_name(protocol: Protocol, definitions: Definitions, *, is_whole: bool) ->
     for name in sorted(protocol.message_names):
         own = protocol.fields_schema(name, lambda cls: definitions.refer(protocol.name, cls), not is_whole)
         if own is not None:
-            chosen.append(_when({"message": {"const": name}}, own))
+            chosen.append(_when({"message": {"const": name}}, definitions.add(f"{protocol.name}.{name}", own)))
         elif name in names:
             chosen += _declared(protocol, name, names[name], definitions)
         elif is_whole:
