@@ -1,11 +1,13 @@
 """Schemas of records and messages: each real record is valid, and each change of one is not."""
 
+import io
 import json
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import jsonschema_rs
@@ -205,6 +207,27 @@ def test_each_type_describes_its_values(name: str) -> None:
 def test_numbers_stay_within_their_width(changed: dict[str, Any], is_valid: bool) -> None:
     fields = {"high_version": 15, "low_version": 5, **changed}
     assert of_messages("pravega").is_valid({"message": "Hello", "fields": fields}) == is_valid
+
+
+def test_damaged_captures_are_valid() -> None:
+    """A changed byte makes frames of HTTP/2 that are shown raw, and segments before the first byte of a flow."""
+    seen = set[str]()
+    capture = (CAPTURES / "pravega/read.pcap").read_bytes()
+    for seed in (191, 361, 501, 641):
+        for record in islice(read(io.BytesIO(damaged(capture, seed))), READ_MAX // 2):
+            shown = json.loads(json_text(json_record(record)))
+            of_records().validate(shown)
+            is_raw = shown.get("fields", {}).keys() == {"type", "flags", "stream_id", "data"}
+            seen |= {"raw"} if is_raw else {"before"} if record.offset < 0 else set()
+    assert seen == {"raw", "before"}
+
+
+def damaged(capture: bytes, seed: int) -> bytes:
+    """Return a capture with some other bytes."""
+    random, changed = Random(seed), bytearray(capture[:150_000])
+    for _ in range(random.choice((3, 30, 200))):
+        changed[random.randrange(400, len(changed))] = random.choice((0, 255, random.randrange(256)))
+    return bytes(changed)
 
 
 def test_fields_of_damaged_frames_end_before_the_damage() -> None:

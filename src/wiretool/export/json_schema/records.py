@@ -14,6 +14,8 @@ from wiretool.records import Kind, Record
 _WITHOUT_JSON = ("raw",)
 #: Numbers that begin with 1; all others of a record begin with 0.
 _FROM_ONE = ("n", "packets", "reply_to")
+#: Numbers that may be negative: damaged bytes may be before the first byte of a flow.
+_SIGNED = ("offset",)
 #: Members that only frames have.
 _OF_FRAMES = ("message", "fields", "reply_to", "append", "events", "left_over")
 #: Members that records of a kind have beside those that all have.
@@ -49,6 +51,8 @@ def _member(name: str, hint: Any) -> JsonSchema:
     doc = next((note.text for note in get_args(hint)[1:] if isinstance(note, Doc)), "")
     bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     schema = _schema(bare, 1 if name in _FROM_ONE else 0)
+    if name in _SIGNED:
+        del schema["minimum"]
     return {**schema, "description": f"{doc}."} if doc else schema
 
 
