@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -69,9 +70,13 @@ def delete(root: Path, name: str) -> None:
     installed = root / "src" / "wiretool-0.dist-info"
     installed.mkdir()
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: wiretool\nVersion: 0\n")
-    entries = tomllib.loads(text)["project"]["entry-points"]["wiretool.protocols"]
-    lines = ["[wiretool.protocols]", *(f"{entry} = {place}" for entry, place in entries.items())]
+    groups = tomllib.loads(text)["project"]["entry-points"]
+    lines = [line for group, entries in groups.items() for line in (f"[{group}]", *entry_lines(entries))]
     (installed / "entry_points.txt").write_text("\n".join(lines) + "\n")
+
+
+def entry_lines(entries: Mapping[str, str]) -> Iterator[str]:
+    yield from (f"{entry} = {place}" for entry, place in entries.items())
 
 
 def run(root: Path, *arguments: str) -> str:

@@ -23,8 +23,12 @@ from wiretool.sinks.pcapng import tls_secrets
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 OFFRAMP = CAPTURES / "offramp"
-KEYLOG = (OFFRAMP / "java_tls13.keylog.txt").read_bytes()
 PORTS = {"pravega": 12345, "sbp": 10911, "offramp": 8080}
+
+
+def real_keys() -> bytes:
+    """Return the secrets of the real capture."""
+    return (OFFRAMP / "java_tls13.keylog.txt").read_bytes()
 
 
 def dissected(path: Path, keylog: bytes = b"") -> list[Record]:
@@ -48,7 +52,7 @@ def others(records: Sequence[Record]) -> set[str]:
 
 @needs_protocol("offramp")
 def test_a_real_capture_has_the_messages_of_its_twin_in_the_clear() -> None:
-    records = dissected(OFFRAMP / "java_tls13.pcap", KEYLOG)
+    records = dissected(OFFRAMP / "java_tls13.pcap", real_keys())
     assert messages(records) == messages(dissected(OFFRAMP / "java_tls13_clear.pcap"))
     assert {record.kind for record in records} == {"frame", "other"}
     assert others(records) == {"TLS 1.3, decrypted: handshake, headers and tags of records"}
@@ -59,7 +63,7 @@ def test_a_real_capture_has_the_events_that_its_server_has_noted() -> None:
     import json
 
     path = OFFRAMP / "java_tls13.truth.json"
-    records = [each for each in dissected(OFFRAMP / "java_tls13.pcap", KEYLOG) if each.kind == "frame"]
+    records = [each for each in dissected(OFFRAMP / "java_tls13.pcap", real_keys()) if each.kind == "frame"]
     parts("truth", "check_capture")["offramp"](records, json.loads(path.read_text()), path, True)
 
 
@@ -69,7 +73,7 @@ def test_secrets_in_a_pcapng_file(tmp_path: Path) -> None:
     from wiretool.capture.files.reading import read_packets
 
     packets = list(read_packets([OFFRAMP / "java_tls13.pcap"]))
-    head = section("<") + tls_secrets(KEYLOG)
+    head = section("<") + tls_secrets(real_keys())
     head += interface("<", packets[0].link_type, options=[(9, b"\x09")])
     blocks = [packet_block("<", 0, packet.time_ns, packet.data, packet.length) for packet in packets]
     path = tmp_path / "with_secrets.pcapng"
@@ -77,11 +81,12 @@ def test_secrets_in_a_pcapng_file(tmp_path: Path) -> None:
     assert messages(dissected(path)) == messages(dissected(OFFRAMP / "java_tls13_clear.pcap"))
 
 
+@needs_protocol("offramp")
 def test_a_capture_without_keys_is_described_by_its_hellos() -> None:
     assert others(dissected(OFFRAMP / "java_tls13.pcap")) == {
         "TLS 1.3; not decrypted: no keys; give them with --keylog FILE"
     }
-    another = KEYLOG.replace(b"448895", b"448896")
+    another = real_keys().replace(b"448895", b"448896")
     assert others(dissected(OFFRAMP / "java_tls13.pcap", another)) == {
         "TLS 1.3; not decrypted: the key log has no secrets of this connection"
     }

@@ -52,7 +52,7 @@ def run(pytester: pytest.Pytester, source: str, *options: str) -> pytest.RunResu
 def test_every_protocol_with_a_mock_has_a_fixture() -> None:
     names = set(vars(fixtures_module()))
     assert names >= {fixture_name(name) for name, protocol in PROTOCOLS.items() if protocol.server}
-    assert names >= {"pravega_server", "sbp_server", "offramp_server"}
+    assert names >= {"pravega_server", "sbp_server"}
     assert fixture_name("sbp-0.1") == "sbp_0_1_server"
     assert [entry.value for entry in entry_points(group="pytest11", name="wiretool")][:1] == ["wiretool.testing.plugin"]
 

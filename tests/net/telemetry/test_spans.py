@@ -1,6 +1,5 @@
 """Spans at a real receiver, and at one that does not accept them."""
 
-import logging
 import socket
 import time
 from pathlib import Path
@@ -76,17 +75,13 @@ def test_a_receiver_that_refuses_is_reported_once() -> None:
     assert sender.report() == ""
 
 
-def test_without_a_receiver_it_ends_in_time_and_counts_the_lost(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_without_a_receiver_it_ends_in_time_and_counts_the_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spans, "FLUSH_S", 0.2)
     with receiving() as receiver:
         pass
     sender, count, report = sent(receiver.url)
     assert f"{count} of {count} spans were not delivered" in report
     assert "spans are not accepted: Connection refused" in sender.report()
-    assert caplog.records == []
-    assert logging.getLogger("opentelemetry").propagate
 
 
 def test_a_receiver_that_never_answers_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,7 +91,7 @@ class SpanSender:
         self._problems = _Problems()
         self._is_reported = False
         logger = logging.getLogger(_LOGGER)
-        self._propagates, logger.propagate = logger.propagate, False
+        logger.propagate = False  # for good: threads of the SDK may report a problem after the end
         logger.addHandler(self._problems)
         self._exporter = _CountedExporter(OTLPSpanExporter(endpoint=url))
         self._processor = _CountedProcessor(self._exporter)
@@ -137,9 +137,6 @@ class SpanSender:
             self._problems.why = self._problems.why or f"no answer in {FLUSH_S:g} s"
             self._exporter.shutdown()
             closing.join(FLUSH_S / 10)
-        logger = logging.getLogger(_LOGGER)
-        logger.removeHandler(self._problems)
-        logger.propagate = self._propagates
         lost = self._processor.ended - self._exporter.accepted
         return f"--otlp {self._url}: {lost:,} of {self._processor.ended:,} spans were not delivered" if lost else ""
 

@@ -20,8 +20,8 @@ from wiretool.codec.flatbuffers.declaration import (
 )
 from wiretool.codec.flatbuffers.reader import annotate_root
 from wiretool.codec.flatbuffers.writer import encode_root
-from wiretool.codec.layouts import Counted, CountedTable, Number
 from wiretool.codec.json_types import text_or_hex_schema
+from wiretool.codec.layouts import Counted, CountedTable, Number
 from wiretool.codec.message import Message, message
 from wiretool.codec.types import U8, U32, JsonSchema, Refer, RestBytes, WireType
 from wiretool.errors import DecodeError, EncodeError
