@@ -22,10 +22,13 @@ import typer.main
 from tests.helpers import filter_page, message_table
 from tests.helpers.benches import is_busy
 from tests.helpers.servers import parted, started
+from tests.helpers.tools import path_of_tool
 from tests.interop.pravega_server import HAS_WHEEL, IS_CI
 from wiretool import cli
 
 ROOT = Path(__file__).parent.parent
+#: Programs of others that examples run.
+TOOLS = ("curl", "openssl")
 README = ROOT / "README.md"
 #: The pages whose examples run.
 PAGES = (README, *sorted((ROOT / "docs").glob("*.md")))
@@ -299,6 +302,9 @@ def leftovers(block: str, desk: Path) -> list[str]:
 @pytest.mark.parametrize(("section", "block"), pasted_blocks(), ids=name_of)
 def test_a_block_can_be_pasted(section: Section, block: str, tmp_path: Path) -> None:
     """Paste the whole block into bash: every command succeeds, and no server is left behind."""
+    for tool in TOOLS:
+        if re.search(rf"^{tool} ", block, re.MULTILINE):
+            path_of_tool(tool)
     (tmp_path / "captures").symlink_to(ROOT / "captures", target_is_directory=True)
     failures, printed = failures_after(block, tmp_path)
     left = leftovers(block, tmp_path)

@@ -14,9 +14,15 @@ def needs_root_to(act: str) -> pytest.MarkDecorator:
 
 def run_tool(name: str, *arguments: str, timeout_s: float = 120.0) -> str:
     """What a program prints on stdout; the test is left out where there is no such program, and fails in CI."""
+    path = path_of_tool(name)
+    return subprocess.run([path, *arguments], check=True, capture_output=True, text=True, timeout=timeout_s).stdout
+
+
+def path_of_tool(name: str) -> str:
+    """Return the path of a program; the test is left out where there is none, and fails in CI."""
     path = shutil.which(name)
     if path is None:
         if os.environ.get("CI"):
             pytest.fail(f"{name} is missing")
         pytest.skip(f"{name} is not installed")
-    return subprocess.run([path, *arguments], check=True, capture_output=True, text=True, timeout=timeout_s).stdout
+    return path
