@@ -54,7 +54,8 @@ def readable(capture: Path) -> Iterator[Record]:
 @pytest.mark.parametrize("protocol", JUDGED)
 def test_clean_captures_have_no_anomaly(protocol: str) -> None:
     counts = [0, 0]
-    for index, path in enumerate(captures_in(CAPTURES / protocol)):
+    own = [path for path in captures_in(CAPTURES / protocol) if "_clear" not in path.name]  # those are of TLS, too
+    for index, path in enumerate(own):
         anomalies, judged = model_of_capture(protocol, path)
         assert anomalies == [], path.name
         counts[index % 2] += judged

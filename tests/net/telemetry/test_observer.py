@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from wiretool import limits
 from wiretool.analysis.exchanges import Exchanged
 from wiretool.analysis.stats import OTHERS
@@ -23,6 +24,7 @@ def observed(records: list[Record]) -> RunObserver:
     return observer
 
 
+@needs_protocol("offramp")
 def test_problems_are_counted_by_kind() -> None:
     records = list(read(CAPTURES / "offramp" / "err_malformed.pcap"))
     kinds = {(record.protocol, record.error) for record in records if record.kind == "problem"}
