@@ -22,7 +22,7 @@ CASES_MAX = 1
 SLOW_FOLDERS = ("tests/spark/", "tests/interop/")
 #: Imports of what starts processes.
 PROCESSES = re.compile(
-    r"^ *(?:import subprocess\b|from (?:subprocess|tests\.helpers\.(?:forked|servers|kills))\b)", re.M
+    r"^ *(?:import subprocess\b|from (?:subprocess|tests\.helpers\.(?:forked|servers|kills|tools))\b)", re.M
 )
 
 
