@@ -304,7 +304,7 @@ def check_any_read(book: "Ledger", captures: Sequence[Path]) -> None:
 def keys_from(path: Path | None) -> "KeyLog":
     """Return the TLS secrets in a file, or none yet: captures may have some.
 
-    UsageError where the file cannot be read, InputError where it is no key log.
+    UsageError where the file cannot be read, InputError if it is not a key log.
     """
     from wiretool.capture.tls.keylog import KeyLog, KeyLogLineError
 

@@ -46,7 +46,7 @@ def read(
 
     `ports` says which protocol is spoken on a port; `protocol` forces one everywhere. `strict` raises the first
     problem as a DecodeError after its record. `ledger` counts; `notes` is told each guess that was not certain.
-    `keys` decrypt TLS, beside those that pcapng files have in them. CaptureError where a file is no capture or is
+    `keys` decrypt TLS, as do those in pcapng files. CaptureError if a file is not a capture or is
     damaged, after all that is before the damage.
     """
     keys = KeyLog() if keys is None else keys

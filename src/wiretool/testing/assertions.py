@@ -82,7 +82,7 @@ def assert_replays(
 
 
 def _path_of(recording: RecordingSource) -> Path:
-    """Return the path of a recording. UsageError where there is no such file."""
+    """Return the path of a recording. UsageError if the file does not exist."""
     path = recording.recording if isinstance(recording, MockServer) else Path(recording)
     if not path.is_file():
         raise UsageError(f"{path}: no such file; expected a recording")

@@ -127,7 +127,7 @@ def test_a_pipe_without_read_permission_is_misuse(tmp_path: Path, monkeypatch: p
 
 
 def shut(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nobody open any file by its path, nor root; but modules, which pytest reads to rewrite their asserts."""
+    """Refuse to open any file by its path, for root too, except modules: pytest reads them to rewrite their asserts."""
     open_path = Path.open
 
     def refuse(self: Path, *args: Any, **kwargs: Any) -> object:

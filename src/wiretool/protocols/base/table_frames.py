@@ -17,7 +17,7 @@ class TableOperation(NamedTuple):
     response: type[Table] | None
     #: The message that a payload consists of, over and over; None for any bytes.
     batch: type[Message] | None = None
-    #: The table of a response that reports an error of the system; None where there is no such response.
+    #: The table of a response that reports an error of the system; None without such a response.
     system_error: type[Table] | None = None
     #: Whether servers refuse a request without a header.
     needs_header: bool = False

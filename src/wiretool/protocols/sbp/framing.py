@@ -80,7 +80,7 @@ def table_frames(schema: Schema, with_batches: Collection[int]) -> TableFrames:
             needs_header=schema.wants_header(SbpFrame(opcode=code)),
         )
         for code, each in operations_of(schema).items()
-        if code  # 0 has a name, and is no operation
+        if code  # 0 has a name, but is not an operation
     }
     unknown = TableOperation("Unknown", None, None, system_error=schema.system_error)
     return TableFrames(PREFIX, SbpFrame, operations, unknown, RESPONSE, SYSTEM_ERROR)
