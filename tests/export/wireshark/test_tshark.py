@@ -8,13 +8,14 @@ import pytest
 from tests.export.wireshark.shown import Frame, Sent, Shown, by_decode, by_tshark
 from tests.helpers.captures import pcap_bytes, tcp_packets
 from tests.helpers.forked import run
+from tests.helpers.recorded import unpack_recordings
 from tests.helpers.tools import run_tool
 from wiretool.codec.message import Side
 from wiretool.protocols.base.registry import PROTOCOLS
 
 ROOT = Path(__file__).parents[3]
 CAPTURES = ROOT / "captures"
-SHARED = ROOT.parent / "shared" / "captures"
+SHARED = unpack_recordings() / "captures"
 PROBES = sorted((SHARED / "pravega-server" / "probes").glob("*.pcap*"))
 #: The options of tshark for the captures of a protocol.
 OPTIONS = {"pravega": (), "pravega-draft": ("-d", "tcp.port==12345,pravega_draft")}
@@ -78,12 +79,9 @@ def test_the_draft_is_shown_as_decode_shows_it(script: Path) -> None:
     assert sum(compare("pravega-draft", path, script) for path in paths) > 20
 
 
-@pytest.mark.parametrize("probes", [PROBES] if PROBES else [], ids=["all"] if PROBES else [])
-def test_probes_of_a_real_server_are_shown_as_decode_shows_them(
-    probes: list[Path], script: Path, tmp_path: Path
-) -> None:
+def test_probes_of_a_real_server_are_shown_as_decode_shows_them(script: Path, tmp_path: Path) -> None:
     """All in one capture: a start of tshark takes longer than reading a probe."""
-    run_tool("mergecap", "-w", str(tmp_path / "all.pcapng"), *map(str, probes))
+    run_tool("mergecap", "-w", str(tmp_path / "all.pcapng"), *map(str, PROBES))
     assert compare("pravega", tmp_path / "all.pcapng", script) > 1_500
 
 

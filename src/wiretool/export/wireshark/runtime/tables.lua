@@ -2,6 +2,8 @@
 
 -- Deeper tables are refused.
 local NESTING_MAX = 64
+-- Tables may share others: the tables that are read of one buffer are bounded, and the bytes in units of its size.
+local TABLES_MAX, SHARING_MAX = 100000, 16
 -- The header format that is defined.
 local FLATBUFFERS = 1
 
@@ -10,6 +12,7 @@ local FLATBUFFERS = 1
 -- `read_root` catches.
 local function make_table_reader(problem)
   local read_table
+  local tables_left, bytes_left, shown_left
 
   local function fail(path) error({ path = path }, 0) end
 
@@ -21,6 +24,8 @@ local function make_table_reader(problem)
   local function count_at(b, at, stop, width, path)
     local count = number(b, at, stop, 4, path)
     if at + 4 + count * width > stop then fail(path) end
+    bytes_left = bytes_left - count * width
+    if bytes_left < 0 then fail(path) end
     return count
   end
 
@@ -40,9 +45,10 @@ local function make_table_reader(problem)
 
   function readers.numbers(t, b, base, stop, at, slot)
     local count = count_at(b, at, stop, slot.width, slot.path)
-    for n = 0, math.min(count, SHOWN_ELEMENTS_MAX) - 1 do
+    for n = 0, math.min(count, shown_left) - 1 do
       t:add_le(slot.field, b(at + 4 + n * slot.width, slot.width))
     end
+    shown_left = shown_left - count
   end
 
   function readers.table(t, b, base, stop, at, slot, depth)
@@ -54,7 +60,7 @@ local function make_table_reader(problem)
   function readers.tables(t, b, base, stop, at, slot, depth)
     local count = count_at(b, at, stop, 4, slot.path)
     for n = 1, count do
-      if n == SHOWN_ELEMENTS_MAX + 1 then t = nothing end
+      if shown_left <= 0 then t = nothing end
       local where = at + 4 * n
       readers.table(t, b, base, stop, where + number(b, where, stop, 4, slot.path), slot, depth)
     end
@@ -67,7 +73,8 @@ local function make_table_reader(problem)
   end
 
   function read_table(t, b, base, stop, at, slots, depth)
-    if depth > NESTING_MAX then fail("") end
+    tables_left, shown_left = tables_left - 1, shown_left - 1 - #slots
+    if depth > NESTING_MAX or tables_left < 0 then fail("") end
     if at < base or at + 4 > stop then fail("") end
     local vtable = at - b(at, 4):le_int()
     if vtable < base then fail("") end
@@ -95,6 +102,8 @@ local function make_table_reader(problem)
 
   -- Shows the table that a buffer is the root of; returns whether it could be read. `kind` is that of a problem.
   return function(t, b, at, stop, slots, kind)
+    tables_left, bytes_left = math.min(TABLES_MAX, stop - at), SHARING_MAX * (stop - at)
+    shown_left = SHOWN_ELEMENTS_MAX
     local done, why = pcall(function()
       read_table(t, b, at, stop, at + number(b, at, stop, 4, ""), slots, 1)
     end)

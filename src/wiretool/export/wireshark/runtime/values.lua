@@ -53,7 +53,7 @@ end
 -- Elements of a list that are shown: Wireshark refuses a packet of a million items.
 local SHOWN_ELEMENTS_MAX = 10000
 
--- A tree that shows nothing.
+-- A tree that shows nothing: messages are read with it to see whether they fit.
 local nothing = {}
 function nothing.add() return nothing end
 function nothing.add_le() return nothing end
@@ -115,10 +115,3 @@ local function make_readers(problem)
 
   return short, bad, unshown, counted_text, counted_bytes, measured
 end
-
--- A tree that shows nothing: messages are read with it to see whether they fit.
-local nothing = {}
-function nothing.add() return nothing end
-function nothing.add_le() return nothing end
-function nothing.set_len() end
-function nothing.add_proto_expert_info() end
