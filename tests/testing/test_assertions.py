@@ -22,6 +22,18 @@ def test_recorded_traffic_conforms(pravega_server: MockServer) -> None:
     assert_conforms(str(pravega_server.recording), protocol="pravega", cases=["pravega/traffic/client/*"])
 
 
+@pytest.mark.parametrize("cases", [["*/client/*"], ["pravega/traffic/client/*"]])
+def test_cases_of_one_protocol_are_selected_in_a_recording_of_two(cases: list[str]) -> None:
+    assert_conforms(CAPTURES / "pravega" / "txn.pcap", cases=cases)
+    with pytest.raises(UsageError, match="--case pravega/nothing: no case has such an id"):
+        assert_conforms(CAPTURES / "pravega" / "txn.pcap", cases=["pravega/nothing"])
+
+
+def test_a_replay_without_exchanges_is_a_failed_assertion(pravega_server: MockServer) -> None:
+    with pytest.raises(AssertionError, match="nothing"):
+        assert_replays(pravega_server.recording, pravega_server)
+
+
 def test_a_recording_without_messages_is_no_evidence(pravega_server: MockServer) -> None:
     with pytest.raises(AssertionError, match="no message of a known protocol; expected traffic to judge"):
         assert_conforms(pravega_server.recording)

@@ -167,3 +167,19 @@ def test_a_full_device() -> None:
     with pytest.raises(OutputError, match="cannot write /dev/full: No space left on device"):
         start_mock("pravega", ServerSettings(process=False), Path("/dev/full"))
     assert threading.enumerate() == before
+
+
+@pytest.mark.parametrize("is_process", [False, True])
+def test_a_server_may_be_stopped_before_the_end(is_process: bool, tmp_path: Path) -> None:
+    rule, *_ = rules_from(['message == "Hello" nth=7: reset'], ["pravega"])
+    server = start_mock("pravega", ServerSettings([rule], process=is_process), tmp_path / "r.pcapng")
+    (fault,) = server.faults
+    exchange_hello(server)
+    server.stop()
+    server.stop()
+    assert server.unapplied == (rule.text,)
+    assert [record.message for record in server.received()] == ["Hello"]
+    assert isinstance(server.log, list)
+    for act in (server.restart, lambda: server.fault('message == "Hello": reset'), lambda: fault.hits):
+        with pytest.raises(UsageError, match="the mock server of pravega is stopped"):
+            act()

@@ -146,7 +146,8 @@ class TestIt:
     def test_it(self, pravega_server):
         assert [fault.text[-3:] for fault in pravega_server.faults] == ["2ms", "1ms"]
 """
-    run(pytester, source, "--strict-markers").assert_outcomes(passed=1)
+    # no message came that a rule could have acted on
+    run(pytester, source, "--strict-markers", "-W", "ignore:fault").assert_outcomes(passed=1)
 
 
 def test_the_name_of_a_recording(tmp_path: Path) -> None:
@@ -154,3 +155,25 @@ def test_the_name_of_a_recording(tmp_path: Path) -> None:
     assert names == ["test_b-TestC-test_d-x-..-y-sbp.pcapng", "test_b-TestC-test_d-x-..-y-sbp-2.pcapng"]
     assert decode_command(tmp_path / names[0], {1: "sbp"}) == f"wiretool decode --port 1=sbp {tmp_path / names[0]}"
     assert len(new_recording(tmp_path, "t.py::" + "x" * 500, "sbp").name) < 120
+
+
+def test_a_rule_that_never_acted_is_a_warning(pytester: pytest.Pytester) -> None:
+    source = """
+import pytest
+
+@pytest.mark.wiretool(fault='message == "GOAWAY": reset')
+def test_it(sbp_server):
+    assert sbp_server.received() == []
+"""
+    result = run(pytester, source, "-W", "default")
+    result.assert_outcomes(passed=1, warnings=1)
+    assert (
+        "UnappliedFaultWarning: fault 'message == \"GOAWAY\": reset' never acted on the mock server of sbp"
+        in result.stdout.str()
+    )
+
+
+def test_a_bad_mark_of_a_test_without_a_server_stops_the_run(pytester: pytest.Pytester) -> None:
+    result = run(pytester, 'import pytest\n\n@pytest.mark.wiretool(falt="x")\ndef test_it():\n    pass\n')
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "falt: no such argument (did you mean fault?)" in result.stderr.str()

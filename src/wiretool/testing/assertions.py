@@ -3,12 +3,13 @@
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from wiretool.errors import UsageError
+from wiretool.errors import Unmet, UsageError
 from wiretool.net.addresses import Address
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.testing.mock_server import MockServer
@@ -77,7 +78,11 @@ def assert_replays(
     with TemporaryDirectory(prefix="wiretool-") as folder, _usual_collector():
         report = Path(folder) / "report.txt"
         judging = Judging(ReportFormat.TEXT, report, None, None, None, min_judged)
-        if not is_replayed(Reading([path], "auto", ports), playing, judging):
+        try:
+            is_alike = is_replayed(Reading([path], "auto", ports), playing, judging)
+        except Unmet as err:  # nothing to replay, or to judge
+            raise AssertionError(str(err)) from err
+        if not is_alike:
             raise AssertionError(report.read_text())
 
 
@@ -119,13 +124,14 @@ def _judge(path: Path, protocol: str, cases: Sequence[str]) -> "list[JudgedRun]"
     recorded = recording_of(read_packets([path]), ports=ports_of(path))
     if recorded.damage is not None:
         raise recorded.damage
+    observed = {name: observe(recorded, name) for name in ([protocol] if protocol else PROTOCOLS)}
+    parts = {name: conformance_of(name) for name, connections in observed.items() if connections}
+    every: dict[str, tuple[Case | Rule, ...]] = {name: (*part.cases, *part.rules) for name, part in parts.items()}
+    chosen = {each.id for each in select_cases(list(chain.from_iterable(every.values())), cases)} if every else set()
     runs = []
-    for name in [protocol] if protocol else PROTOCOLS:
-        part = conformance_of(name)
-        every: tuple[Case | Rule, ...] = (*part.cases, *part.rules)
-        if connections := observe(recorded, name):
-            results = judge_recording(part, connections, select_cases(every, cases), "")
-            runs.append(JudgedRun(RunResult(name, str(path), results)))
+    for name, part in parts.items():
+        if own := [each for each in every[name] if each.id in chosen]:
+            runs.append(JudgedRun(RunResult(name, str(path), judge_recording(part, observed[name], own, ""))))
     return runs
 
 

@@ -13,6 +13,12 @@ from wiretool.testing.recordings import decode_command, new_recording, note_port
 from wiretool.testing.start import endpoints_of, mock_from, start_mock
 
 MARK = "wiretool"
+#: The last lines of the log of a server that the report of a failed test has.
+LOG_LINES = 20
+
+
+class UnappliedFaultWarning(UserWarning):
+    """A fault rule of a test never acted."""
 
 
 class TestServers:
@@ -29,6 +35,7 @@ class TestServers:
         for server in self.servers:
             yield f"recording of {server.protocol}: {server.path}"
             yield f"    {decode_command(server.path, server.ports)}"
+            yield from (f"    {line}" for line in server.log[-LOG_LINES:])
 
 
 SERVERS = pytest.StashKey[TestServers]()
@@ -67,6 +74,8 @@ def serve_test(request: pytest.FixtureRequest, protocol: str) -> Iterator[MockSe
         server.stop()
     except WiretoolError as err:
         why = str(err)
+    for rule in server.unapplied:
+        item.warn(UnappliedFaultWarning(f"fault {rule!r} never acted on the mock server of {protocol}"))
     if why:
         pytest.fail(f"{item.nodeid}: the mock server of {protocol} has failed: {why}", pytrace=False)
 

@@ -20,6 +20,8 @@ class RunningMock(Protocol):
 
     addresses: dict[str, Address]
 
+    @property
+    def log(self) -> list[str]: ...
     def add_rule(self, text: str) -> int: ...
     def remove_rule(self, number: int) -> None: ...
     def count_rules(self) -> dict[int, RuleCounts]: ...
@@ -32,8 +34,9 @@ class RunningMock(Protocol):
 class FaultRule:
     """A fault rule in force."""
 
-    def __init__(self, mock: RunningMock, number: int, text: str) -> None:
-        self._mock = mock
+    def __init__(self, running: Callable[[], RunningMock], number: int, text: str) -> None:
+        """`running` returns the mock that it is in force in. UsageError once that is stopped."""
+        self._running = running
         self._number = number
         #: The rule in its one-line form.
         self.text = text
@@ -44,7 +47,7 @@ class FaultRule:
     @property
     def counts(self) -> RuleCounts:
         """The figures of the rule so far. UsageError once it is removed."""
-        found = self._mock.count_rules().get(self._number)
+        found = self._running().count_rules().get(self._number)
         if found is None:
             raise UsageError(f"fault {self.text!r}: not in force any more")
         return found
@@ -63,7 +66,7 @@ class FaultRule:
 
     def remove(self) -> None:
         """Take it out of force."""
-        self._mock.remove_rule(self._number)
+        self._running().remove_rule(self._number)
 
 
 class MockServer:
@@ -83,9 +86,12 @@ class MockServer:
         #: The address of each endpoint by name, the main one first.
         self.addresses: Mapping[str, Address] = mock.addresses
         #: The fault rules from the start.
-        self.faults = tuple(FaultRule(mock, number, text) for number, text in rules.items())
+        self.faults = tuple(FaultRule(self._running, number, text) for number, text in rules.items())
+        #: The fault rules from the start that were in force and never acted, once the server is stopped.
+        self.unapplied: tuple[str, ...] = ()
         self._mock = mock
         self._protocols = protocols
+        self._rules = rules
         self._is_stopped = False
 
     def __repr__(self) -> str:
@@ -122,7 +128,7 @@ class MockServer:
 
         try:
             parse_rule(rule, protocols=list(self._protocols.values()))
-            return FaultRule(self._mock, self._mock.add_rule(rule), rule)
+            return FaultRule(self._running, self._running().add_rule(rule), rule)
         except WiretoolError as err:
             raise err.with_traceback(None) from None  # a test shows its own line
 
@@ -179,16 +185,35 @@ class MockServer:
     def operate(self, name: str, **arguments: object) -> Mapping[str, Any]:
         """Change the state of the server from outside, as `wiretool control` does. UsageError if it cannot."""
         __tracebackhide__ = True
-        return self._mock.operate(name, arguments)
+        return self._running().operate(name, arguments)
 
     def restart(self) -> None:
         """Reset every connection and forget all state, as a server that crashed."""
-        self._mock.restart()
+        self._running().restart()
 
     def stop(self) -> None:
         """Close all connections. WiretoolError, or the exception of a plugin's mock, where the server has failed."""
+        if self._is_stopped:
+            return
+        try:
+            counts = self._mock.count_rules()
+        except WiretoolError:  # it has failed already: to stop it raises why
+            counts = {}
+        self.unapplied = tuple(
+            text for number, text in self._rules.items() if number in counts and not counts[number].hits
+        )
         self._is_stopped = True
         self._mock.stop()
+
+    @property
+    def log(self) -> list[str]:
+        """The lines that `wiretool serve` would have written to stderr."""
+        return self._mock.log
+
+    def _running(self) -> RunningMock:
+        if self._is_stopped:
+            raise UsageError(f"the mock server of {self.protocol} is stopped")
+        return self._mock
 
 
 def wait_for(look: Callable[[], T], is_enough: Callable[[T], bool], timeout_s: float) -> T:

@@ -95,11 +95,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     marked = [item for item in items if item.get_closest_marker("wiretool") is not None]
     if not marked or is_worker(config):
         return
+    for item in marked:
+        check_words(item)
     names = {fixture_name(entry.name): entry.name for entry in entry_points(group=PROTOCOLS)}
     for item in marked:
         for name in getattr(item, "fixturenames", ()):
             if name in names:
                 check_marks(item, names[name])
+
+
+def check_words(item: pytest.Item) -> None:
+    """Refuse a test whose marks have an argument or a protocol that does not exist, whatever fixtures it has."""
+    from wiretool.errors import UsageError
+    from wiretool.testing.marks import check_mark
+
+    for mark in item.iter_markers("wiretool"):
+        try:
+            check_mark(mark.args, mark.kwargs)
+        except UsageError as err:
+            raise pytest.UsageError(f"{item.nodeid}: @pytest.mark.wiretool: {err}") from err
 
 
 def check_marks(item: pytest.Item, protocol: str) -> None:

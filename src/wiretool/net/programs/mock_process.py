@@ -34,6 +34,7 @@ class MockProcess:
 
         The calling thread has to live as long as the server.
         """
+        self._last_log: list[str] = []
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wiretool-")))
             self._stderr = stack.enter_context((folder / "stderr").open("w+b"))
@@ -48,6 +49,8 @@ class MockProcess:
     @property
     def log(self) -> list[str]:
         """The lines on its stderr."""
+        if self._stderr.closed:
+            return self._last_log
         self._stderr.seek(0)
         return self._stderr.read().decode("utf-8", "replace").splitlines()
 
@@ -102,6 +105,7 @@ class MockProcess:
         died_early = self._process.poll() is not None
         self._end()
         status, lines = self._process.returncode, self.log
+        self._last_log = lines
         self._open.close()
         if status or died_early:
             raise PeerError("\n".join([f"wiretool serve {exit_words(status)}", *lines])[-SHOWN_MAX:])
