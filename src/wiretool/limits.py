@@ -77,12 +77,14 @@ RECOGNISE_UNEXPECTED_BYTES_MAX = 32 * 1024
 RECOGNISE_FRAMES_MAX = 32
 #: TLS: bytes of one connection held until the hellos of both sides are complete, and those of a client that wait for
 #: its server (early data); bytes after a gap in which the next record is searched for (records have 18 KB at most), how
-#: many records may have been lost there, and how often the keys are tried: that takes some microseconds each time.
+#: many records may have been lost there, and how many bytes are tried to be opened, each with the key of every number.
 TLS_HELLO_BYTES_MAX = 64 * 1024
 TLS_HELD_BYTES_MAX = 1024 * 1024
 TLS_SEARCH_BYTES_MAX = 64 * 1024
 TLS_LOST_RECORDS_MAX = 2_048
-TLS_TRIES_MAX = 50_000
+TLS_TRIED_BYTES_MAX = 128 * 1024 * 1024
+#: TLS: connections of which secrets are kept; each takes about a kilobyte.
+TLS_SECRETS_MAX = 1_000_000
 #: Dissect: capture time after which a live source no longer holds messages for the sake of a surer protocol. With a
 #: pause of the source (commands/decode/growing.py) before it, the first message still appears within half a second.
 UNDECIDED_NS_MAX = 200_000_000

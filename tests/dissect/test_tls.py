@@ -1,7 +1,9 @@
 """TLS connections as records: the same messages as in the clear, on both paths, with and without keys."""
 
 import ssl
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from wiretool.capture.packets import Packet, Tick
 from wiretool.capture.tcp.stream_events import Side
 from wiretool.capture.tls.keylog import KeyLog
 from wiretool.dissect.columns.read import read_batches
+from wiretool.dissect.columns.workers import read_batches_by
 from wiretool.dissect.dissector import read, read_from
 from wiretool.ledger import Ledger
 from wiretool.records import Record
@@ -69,16 +72,38 @@ def test_a_real_capture_has_the_events_that_its_server_has_noted() -> None:
 
 @needs_protocol("offramp")
 def test_secrets_in_a_pcapng_file(tmp_path: Path) -> None:
+    assert messages(dissected(pcapng_with(tmp_path, real_keys()))) == messages(
+        dissected(OFFRAMP / "java_tls13_clear.pcap")
+    )
+
+
+def pcapng_with(folder: Path, secrets: bytes) -> Path:
+    """Return the real capture as pcapng, with a block of secrets before its packets."""
     from tests.helpers.captures import interface, packet_block, section
     from wiretool.capture.files.reading import read_packets
 
     packets = list(read_packets([OFFRAMP / "java_tls13.pcap"]))
-    head = section("<") + tls_secrets(real_keys())
+    head = section("<") + tls_secrets(secrets)
     head += interface("<", packets[0].link_type, options=[(9, b"\x09")])
     blocks = [packet_block("<", 0, packet.time_ns, packet.data, packet.length) for packet in packets]
-    path = tmp_path / "with_secrets.pcapng"
+    path = folder / "with_secrets.pcapng"
     path.write_bytes(head + b"".join(blocks))
-    assert messages(dissected(path)) == messages(dissected(OFFRAMP / "java_tls13_clear.pcap"))
+    return path
+
+
+@needs_protocol("offramp")
+def test_a_malformed_line_of_secrets_in_a_pcapng_file_is_skipped(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = pcapng_with(tmp_path, b"a line of another form\n" + real_keys() + b"RANDOM\n")
+    reported: list[str] = []
+    records = list(read(path, keys=KeyLog(reported.append)))
+    assert reported == [f"{path}: line 1 of its TLS secrets is malformed and skipped: not LABEL RANDOM SECRET"]
+    assert messages(records) == messages(dissected(OFFRAMP / "java_tls13_clear.pcap"))
+    for batches in (read_batches, partial(read_batches_by, 3)):
+        keys = KeyLog(partial(print, file=sys.stderr, flush=True))
+        assert [record for batch in batches(path, keys=keys) for record in records_of(batch)] == records
+        assert capfd.readouterr().err.splitlines() == reported
 
 
 @needs_protocol("offramp")
@@ -173,6 +198,20 @@ def test_lost_segments_are_a_gap(tmp_path: Path) -> None:
     assert messages(records)[-3:] == whole[-3:]
 
 
+def test_frames_after_a_gap_of_tls_are_found() -> None:
+    """A gap in TLS is longer than the bytes that it protects: the rest of a frame has another length."""
+    padding = (0xFFFFFFFF).to_bytes(4, "big")
+    frames: list[tuple[Side, bytes]] = [
+        ("client", padding + size.to_bytes(4, "big") + bytes(size)) for size in (60_000, *[92] * 300)
+    ]
+    talk = talk_tls(frames, setup=version(TLS_1_3))
+    packets = tcp_packets(talk.says, server=("10.0.0.2", 12345))
+    big = [at for at, packet in enumerate(packets) if len(packet.data) > 1300]
+    lossy = packets_of(packet.data for at, packet in enumerate(packets) if at != big[len(big) // 2])
+    seen = list(read_from(lossy, keys=KeyLog.of(talk.keylog)))
+    assert sum(record.kind == "frame" for record in seen) == 300
+
+
 def test_a_live_source_decrypts_as_packets_come() -> None:
     """The tick asks for what waits while the hello is all that there is."""
     clear = clear_of("sbp", "rs_append.pcap")
@@ -184,4 +223,24 @@ def test_a_live_source_decrypts_as_packets_come() -> None:
         given += [packet, Tick(packet.time_ns + 10**9)]
     seen = list(read_from([*given, *packets[half:]], keys=KeyLog.of(talk.keylog)))
     assert messages(seen) == messages(list(read_from(packets, keys=KeyLog.of(talk.keylog))))
+    assert len(messages(seen)) == len(clear)
+
+
+def test_a_live_source_waits_for_the_secrets_that_a_program_writes() -> None:
+    """They are in the file after the hello of the server has passed."""
+    clear = clear_of("sbp", "rs_append.pcap")
+    talk = talk_tls(clear, setup=version(TLS_1_3))
+    packets = tcp_packets(talk.says, server=("10.0.0.2", 10911))
+    has_hellos = min(at for at, packet in enumerate(packets) if packet.data[36:38] == b"\x2a\x9f") + 3
+    written = [b""]
+    keys = KeyLog(more=lambda: written[0])
+
+    def source() -> Iterator[Packet | Tick]:
+        for at, packet in enumerate(packets):
+            yield packet
+            yield Tick(packet.time_ns + 10**9)
+            if at == has_hellos:
+                written[0] = talk.keylog
+
+    seen = list(read_from(source(), keys=keys))
     assert len(messages(seen)) == len(clear)

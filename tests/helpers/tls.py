@@ -36,9 +36,13 @@ def talk_tls(
     *,
     setup: Setup = lambda client, server: None,
     key_type: trustme.KeyType = trustme.KeyType.ECDSA,
+    ask_after: int = 0,
 ) -> TlsTalk:
-    """Have both sides send these bytes over TLS; `setup` chooses versions and cipher suites."""
-    return _Talk(setup, key_type).run(clear)
+    """Have both sides send these bytes over TLS; `setup` chooses versions and cipher suites.
+
+    After so many of them, if that is not 0, the server asks for the certificate of its client.
+    """
+    return _Talk(setup, key_type, ask_after).run(clear)
 
 
 def talk_again(clear: Sequence[tuple[Side, bytes]], *, setup: Setup) -> tuple[TlsTalk, TlsTalk]:
@@ -53,7 +57,8 @@ def talk_again(clear: Sequence[tuple[Side, bytes]], *, setup: Setup) -> tuple[Tl
 class _Talk:
     """A client and a server."""
 
-    def __init__(self, setup: Setup, key_type: trustme.KeyType) -> None:
+    def __init__(self, setup: Setup, key_type: trustme.KeyType, ask_after: int = 0) -> None:
+        self._ask_after = ask_after
         ca, certificate = authority(key_type)
         self._client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -97,13 +102,18 @@ class _Talk:
                 except ssl.SSLWantReadError:
                     pass
                 carry()
-        for side, data in clear:
+        for number, (side, data) in enumerate(clear):
+            if number == self._ask_after > 0:
+                server.verify_client_post_handshake()
             sender, receiver = (client, server) if side == "client" else (server, client)
             sender.write(data)
             carry()
             received = b""
             while len(received) < len(data):
-                received += receiver.read(len(data))
+                try:
+                    received += receiver.read(len(data))
+                except ssl.SSLWantReadError:
+                    carry()
             carry()
         self.session, self.was_resumed = client.session, client.session_reused
         return says

@@ -301,25 +301,46 @@ def check_any_read(book: "Ledger", captures: Sequence[Path]) -> None:
         raise Unmet(f"{names}: nothing was read: {silence}; expected captures with payload")
 
 
-def keys_from(path: Path | None) -> "KeyLog":
-    """Return the TLS secrets in a file, or none yet: captures may have some.
+def keys_from(path: Path | None, *, is_live: bool = False) -> "KeyLog":
+    """Return the TLS secrets in a file, or none yet: captures may have some, and so may the file of a live source.
 
     UsageError where the file cannot be read, InputError if it is not a key log.
     """
     from wiretool.capture.tls.keylog import KeyLog, KeyLogLineError
 
-    keys = KeyLog()
     if path is None:
-        return keys
+        return KeyLog(tell)
+    file = GrowingFile(path)
+    keys = KeyLog(tell, file.read_new if is_live else None)
     try:
-        keys.add(path.read_bytes())
-    except OSError as err:
-        raise UsageError(f"--keylog {path}: {why_unreadable(err)}") from err
+        keys.add(file.read_new())
     except KeyLogLineError as err:
         raise InputError(f"--keylog {path}: line {err.number}: {err.why}; expected a file as of SSLKEYLOGFILE") from err
-    if not len(keys):
+    if not len(keys) and not is_live:
         raise InputError(f"--keylog {path}: no secrets; expected lines of a label, a random value and a secret")
     return keys
+
+
+class GrowingFile:
+    """A file of lines that another program may still write to."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._at = 0
+
+    def read_new(self) -> bytes:
+        """Return the lines since the last call, or first the whole file. UsageError where it cannot be read."""
+        try:
+            if self._at and self._path.stat().st_size <= self._at:
+                return b""
+            with self._path.open("rb") as file:
+                file.seek(self._at)
+                data = file.read()
+        except OSError as err:
+            raise UsageError(f"--keylog {self._path}: {why_unreadable(err)}") from err
+        lines = data if not self._at else data[: data.rfind(b"\n") + 1]
+        self._at += data.rfind(b"\n") + 1
+        return lines
 
 
 def foreign_connections(book: "Ledger") -> str:

@@ -100,7 +100,10 @@ class Watch(DecryptingWatch):
         self._held_bytes, self._waiting_bytes = _bytes_of(self._held), _bytes_of(self._waiting)
 
     def unfinished_cost(self) -> int:
-        """Return the memory that unfinished frames and messages take, in bytes."""
+        """Return the memory that unfinished frames, messages and TLS records take, in bytes."""
+        return self._unfinished_clear() + (0 if self._tls is None else self._tls.held_bytes)
+
+    def _unfinished_clear(self) -> int:
         if not self._is_settled:
             return self._held_bytes + limits.UNFINISHED_SEGMENT_BYTES * len(self._held)
         if self._conversation is None or (self._ended == BOTH and not self._waiting):
@@ -115,7 +118,10 @@ class Watch(DecryptingWatch):
     def discard_unfinished(self) -> list[Record]:
         """Lose the held bytes, and return their problems and the records that did not need the rest."""
         why = f"discarded: unfinished frames of all connections take more than {size_text(limits.UNFINISHED_BYTES_MAX)}"
-        out = [] if self._is_settled else self._settle(self._verdict(final=True))
+        out: list[Record] = []
+        if self._tls is not None:
+            out += [record for item in self._tls.discard(NOT_HELD, why) for record in self._take_clear(item)]
+        out += [] if self._is_settled else self._settle(self._verdict(final=True))
         if self._conversation is not None:
             for side in SIDES:
                 out += self._told(side, self._splitters[side].discard(NOT_HELD, why))
@@ -287,7 +293,8 @@ class Watch(DecryptingWatch):
                 self._in_doubt = True
             return self._told(item.side, pieces)
         if isinstance(item, Gap):
-            pieces = self._splitters[item.side].gap(item.length, item.packet, item.time_ns)
+            splitter, missing = self._splitters[item.side], (item.length, item.packet, item.time_ns)
+            pieces = splitter.gap(*missing, is_exact=item.is_exact, why=item.why)
             self._in_doubt = True
             return self._told(item.side, pieces)
         if isinstance(item, Finding):
@@ -405,7 +412,7 @@ class Watch(DecryptingWatch):
             packets=(packet, packet),
             offset=gap.offset,
             length=gap.length,
-            why=f"{gap.length} bytes were not captured",
+            why=gap.why or f"{gap.length} bytes were not captured",
         )
 
     def _found(self, item: Finding) -> Record:
@@ -460,4 +467,6 @@ def _bytes_of(items: Sequence[Item]) -> int:
 
 
 def _chunk(item: Data | Gap) -> Chunk:
-    return Chunk(item.side, item.data) if isinstance(item, Data) else Chunk(item.side, b"", item.length)
+    if isinstance(item, Data):
+        return Chunk(item.side, item.data)
+    return Chunk(item.side, b"", item.length, is_exact=item.is_exact)

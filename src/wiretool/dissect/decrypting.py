@@ -6,8 +6,9 @@ from wiretool.capture.tcp.stream_events import Connection, End, Item
 from wiretool.capture.tls.keylog import KeyLog
 from wiretool.codec.message import SIDES, Side
 from wiretool.dissect.foreign_bytes import ForeignBytes
-from wiretool.dissect.tls import TLS, TlsReading, hellos_in
+from wiretool.dissect.tls import TLS, Hellos, TlsReading, hellos_in
 from wiretool.ledger import Account, ConnectionAccount
+from wiretool.limits import TLS_HELLO_BYTES_MAX
 from wiretool.protocols.base.recognise import Verdict
 from wiretool.records import Record
 
@@ -45,12 +46,17 @@ class DecryptingWatch(ABC):
         hellos = hellos_in(self._held)
         if self._keys is not None and self._keys.secrets_of(hellos.client_random):
             self._tls = TlsReading(self._connection, self._keys, hellos.server_name)
-            self._row.tls, self._row.is_decrypted = hellos.description, True
-        elif hellos.is_open and not final:
+            self._row.tls = hellos.description
+        elif not final and (hellos.is_open or self._may_get_keys(hellos)):
             return None
         self._row.tls = hellos.description
         why = verdict.why.replace(TLS, hellos.description, 1)
         return verdict._replace(why=f"{why}; {hellos.why_unread(has_keys=bool(self._keys))}")
+
+    def _may_get_keys(self, hellos: Hellos) -> bool:
+        """Return whether the key log may still get the secrets: programs write them during the handshake."""
+        may_grow = self._keys is not None and self._keys.may_grow
+        return may_grow and bool(hellos.client_random) and self._held_bytes < TLS_HELLO_BYTES_MAX
 
     def _decrypt(self, tls: TlsReading) -> list[Record]:
         """Read the bytes that are held again, decrypted; their protocol is not known yet."""
@@ -62,9 +68,10 @@ class DecryptingWatch(ABC):
         items, counted = tls.take(item)
         self._account.payload_bytes += counted
         self._account.other_bytes += counted
-        self._row.tls, self._row.is_decrypted = tls.description, not tls.is_failed
-        last = [items.pop()] if isinstance(item, End) else []
-        out = [record for each in items for record in self._take_clear(each)]
-        if isinstance(item, End):
-            out += [self._other_record(*unread) for unread in tls.unread(item)]
-        return out + [record for each in last for record in self._take_clear(each)]
+        self._row.tls, self._row.is_decrypted = tls.description, tls.is_decrypted
+        out: list[Record] = []
+        for each in items:
+            if isinstance(each, End):
+                out += [self._other_record(*unread) for unread in tls.unread(each)]
+            out += self._take_clear(each)
+        return out

@@ -1,6 +1,6 @@
 """TLS connections on their way to records: described by their hellos, and decrypted where the keys are known."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -98,15 +98,28 @@ class TlsReading:
         return _described(self._tls.version, self._server_name)
 
     @property
-    def is_failed(self) -> bool:
-        """Return whether neither side can be decrypted any more."""
-        return self._tls.is_failed
+    def is_decrypted(self) -> bool:
+        """Return whether the keys have opened a record after the handshake."""
+        return self._tls.is_decrypted
+
+    @property
+    def held_bytes(self) -> int:
+        """Return the bytes that wait for the rest of their record, or for the other side."""
+        return self._tls.held_bytes
 
     def take(self, item: Item) -> tuple[list[Item], int]:
         """Return the decrypted items that the next one completes, and the number of bytes that were counted here."""
+        return self._counted(self._tls.take(item))
+
+    def discard(self, kind: str, why: str) -> list[Item]:
+        """Lose the bytes that wait; return a problem and a gap of each side that has some."""
+        items, _ = self._counted(self._tls.discard(kind, why))
+        return items
+
+    def _counted(self, read: "Iterable[Item | TlsBytes]") -> tuple[list[Item], int]:
         items: list[Item] = []
         counted = 0
-        for each in self._tls.take(item):
+        for each in read:
             if isinstance(each, Data | Gap | Finding | End):
                 items.append(each)
             else:
@@ -119,7 +132,12 @@ class TlsReading:
         for side in (end.side,) if end.side else SIDES:
             unread, self._unread[side] = self._unread[side], _Unread()
             if unread.of_tls.length:
-                yield side, unread.of_tls, f"{self.description}, decrypted: handshake, headers and tags of records"
+                how = "decrypted: handshake, headers and tags of records"
+                yield (
+                    side,
+                    unread.of_tls,
+                    f"{self.description}, {how if self.is_decrypted else 'not decrypted: handshake'}",
+                )
             if unread.undecrypted.length:
                 yield side, unread.undecrypted, f"{self.description}, not decrypted"
 

@@ -23,7 +23,7 @@ class Packets:
     """Writes packets in the order in which they are given: their bytes, link types, times and lengths are kept."""
 
     def __init__(self, output: Output, secrets: Callable[[], bytes] = bytes) -> None:
-        """`secrets` returns the lines of a TLS key log that the file gets in front of its packets."""
+        """`secrets` returns the lines of a TLS key log that the file gets in front of its next packets."""
         if output.is_terminal:
             raise UsageError("refusing to write pcapng to a terminal; use -o FILE or a pipe")
         self._output = output
@@ -53,8 +53,9 @@ class Packets:
     def _begin(self) -> None:
         if not self.has_begun:
             self.has_begun = True
-            lines = self._secrets()
-            self._output.write_bytes(section() + (tls_secrets(lines) if lines else b""))
+            self._output.write_bytes(section())
+        if lines := self._secrets():
+            self._output.write_bytes(tls_secrets(lines))
 
     def _interface(self, kind: int) -> int:
         if kind not in self._interfaces:

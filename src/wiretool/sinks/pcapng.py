@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
 
+from wiretool.capture.tls.keylog import PCAPNG_TYPE
 from wiretool.codec.message import Side
 from wiretool.errors import WiretoolError
 from wiretool.sinks.output import Output, open_output
@@ -12,8 +13,6 @@ from wiretool.sinks.tcp import Flow
 
 #: Section header, interface description and enhanced packet blocks (pcapng, IETF draft-ietf-opsawg-pcapng §4).
 SECTION, INTERFACE, PACKET, SECRETS = 0x0A0D0D0A, 1, 6, 10
-#: Secrets that are a TLS key log.
-TLS_KEY_LOG = 0x544C534B
 ETHERNET = 1
 #: Option if_tsresol: times are in 10^-9 seconds.
 NANOSECONDS = bytes.fromhex("0900 0100 09 000000 0000 0000")
@@ -110,7 +109,7 @@ def interface(link_type: int, options: bytes = NANOSECONDS) -> bytes:
 
 def tls_secrets(lines: bytes) -> bytes:
     """A block of the lines of a TLS key log, for the packets after it."""
-    head = TLS_KEY_LOG.to_bytes(4, "little") + len(lines).to_bytes(4, "little")
+    head = PCAPNG_TYPE.to_bytes(4, "little") + len(lines).to_bytes(4, "little")
     return block(SECRETS, head + lines)
 
 

@@ -1,7 +1,8 @@
 """TLS connections of Python's own client and server, decrypted: all versions, suites, cuts and damages."""
 
 import ssl
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import trustme
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.helpers.tls import Setup, TlsTalk, talk_again, talk_tls
+from tests.helpers.tls import Setup, TlsTalk, authority, talk_again, talk_tls
 from wiretool.capture.files.packet_counts import PacketCounts
 from wiretool.capture.files.reading import read_packets
 from wiretool.capture.tcp.reassembler import Streams
@@ -186,7 +187,9 @@ def test_records_after_a_gap_are_read() -> None:
     talk = talk_tls(clear, setup=version(TLS_1_3))
     total = len(sent(talk.says)["server"])
     items = lossy(talk, total - 12_000, 5_000)
-    assert [item.length for item in items if isinstance(item, Gap)]
+    assert {item.is_exact for item in items if isinstance(item, Gap)} == {False}
+    cut = [item for item in items if isinstance(item, TlsBytes) and not item.is_read]
+    assert 0 < sum(item.size for item in cut) < 2 * 600  # what is left of the records at both ends of the gap
     assert not [item for item in items if isinstance(item, Finding)]
     after = b"".join(item.data for item in items if isinstance(item, Data))
     assert after.endswith(b"".join(data for _, data in clear[-10:]))
@@ -215,13 +218,19 @@ def test_keys_that_do_not_fit() -> None:
     assert sum(size_of(item) for item in items) == sum(len(data) for _, data in talk.says)
 
 
-def test_a_damaged_record() -> None:
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_a_damaged_record(side: Side) -> None:
     talk = talk_1_3()
     says = list(talk.says)
-    at = max(at for at, (side, _) in enumerate(says) if side == "client")
-    says[at] = ("client", says[at][1][:-1] + bytes([says[at][1][-1] ^ 1]))
-    (problem,) = [item for item in decrypted(says, talk.keylog) if isinstance(item, Finding)]
+    at = max(at for at, (sender, data) in enumerate(says) if sender == side and len(data) > 20_000)
+    says[at] = (side, says[at][1][:40] + bytes([says[at][1][40] ^ 1]) + says[at][1][41:])
+    items = decrypted(says, talk.keylog)
+    (problem,) = [item for item in items if isinstance(item, Finding)]
     assert problem.why.startswith("a record is damaged, or was encrypted with other keys")
+    unread = [item for item in items if isinstance(item, TlsBytes) and not item.is_read]
+    rest = sum(len(data) for sender, data in says[at:] if sender == side)
+    assert {item.side for item in unread} == {side}
+    assert sum(item.size for item in unread) == rest
 
 
 def test_a_record_that_ends_early() -> None:
@@ -239,6 +248,134 @@ def test_a_key_log_without_the_secret_of_a_side() -> None:
     assert [each.why for each in problems] == [
         "the key log lacks SERVER_TRAFFIC_SECRET_0 of this connection; the rest of this side is not decrypted"
     ]
+
+
+def without(keylog: bytes, label: bytes) -> bytes:
+    return b"".join(line for line in keylog.splitlines(keepends=True) if not line.startswith(label))
+
+
+def test_accepted_early_data_without_its_secret() -> None:
+    items = recorded("early_data", lambda keys: without(keys, b"CLIENT_EARLY"))
+    assert b"".join(item.data for item in items if isinstance(item, Data) and item.side == "client") == b"line two\n"
+    (problem,) = [item for item in items if isinstance(item, Finding)]
+    assert problem.why == (
+        "the key log lacks CLIENT_EARLY_TRAFFIC_SECRET of this connection; its early data is not decrypted"
+    )
+    gaps = [item for item in items if isinstance(item, Gap)]
+    assert {(gap.side, gap.is_exact) for gap in gaps} == {("client", False)}
+    assert gaps[0].why == f"{gaps[0].length} bytes were not decrypted"
+
+
+def test_refused_early_data_and_nothing_after_it_that_can_be_opened() -> None:
+    """The server refuses it in its encrypted extensions; the keys of the client fit nothing."""
+
+    def damaged(keys: bytes) -> bytes:
+        return b"".join(
+            line[:-9] + b"00000000\n" if line.startswith((b"CLIENT_TRAFFIC", b"CLIENT_HAND")) else line
+            for line in keys.splitlines(keepends=True)
+        )
+
+    items = recorded("refused_in_extensions", damaged)
+    (problem,) = [item for item in items if isinstance(item, Finding)]
+    assert problem.why.startswith("no record after its early data, which the server has refused, can be opened")
+    read = [item for item in items if isinstance(item, TlsBytes) and item.side == "client" and item.is_read]
+    assert sum(item.size for item in read) < 363  # the hello, without the early data in the same packet
+
+
+def test_a_client_that_authenticates_after_the_handshake() -> None:
+    """Its Finished, the second one, changes no keys (RFC 8446 §4.6.2)."""
+    clear: list[tuple[Side, bytes]] = [
+        ("client", b"before"),
+        ("server", b"asked"),
+        ("client", b"after"),
+        ("server", b"x"),
+    ]
+    assert_read(talk_tls(clear, setup=authenticating, ask_after=1))
+
+
+def authenticating(client: ssl.SSLContext, server: ssl.SSLContext) -> None:
+    version(TLS_1_3)(client, server)
+    ca, certificate = authority()
+    client.post_handshake_auth = server.post_handshake_auth = True
+    server.verify_mode = ssl.CERT_OPTIONAL
+    ca.configure_trust(server)
+    certificate.configure_cert(client)
+
+
+def test_secrets_that_come_with_the_handshake() -> None:
+    """Programs write those of the traffic after the hello of the server."""
+    talk = talk_1_3()
+    keys = KeyLog.of(b"".join(line for line in talk.keylog.splitlines(keepends=True) if b"HANDSHAKE" in line))
+    tls = TlsConnection(Connection(0, bytes(6), bytes(6), 0), keys)
+    out: list[Item | TlsBytes] = []
+    for number, (side, data) in enumerate(talk.says, 1):
+        if number == 3:
+            keys.add(talk.keylog)
+        out += tls.take(Data(Connection(0, bytes(6), bytes(6), 0), side, 0, data, number, number))
+    assert (
+        b"".join(item.data for item in out if isinstance(item, Data) and item.side == "client") == sent(CLEAR)["client"]
+    )
+
+
+def test_a_client_captured_wholly_before_its_server() -> None:
+    """As where each direction has a file of its own, and their clocks differ."""
+    talk = talk_1_3()
+    connection = Connection(0, bytes(6), bytes(6), 0)
+    items: list[Item] = []
+    for side in ("client", "server"):
+        of_side = [data for sender, data in talk.says if sender == side]
+        items += [Data(connection, side, 0, data, 1, 1) for data in of_side] + [End(connection, side, "fin", 2, 2)]
+    out = taken(connection, items, talk.keylog)
+    assert streams(out) == sent(talk.clear)
+    assert [item.side for item in out if isinstance(item, End)] == ["client", "server"]
+
+
+def test_bytes_after_many_gaps_are_not_tried_for_ever() -> None:
+    """Each gap is followed by headers of records that no key opens; to try them all would take minutes."""
+    talk = talk_1_3()
+    connection = Connection(0, bytes(6), bytes(6), 0)
+    tls = TlsConnection(connection, KeyLog.of(talk.keylog))
+    for side, data in talk.says:
+        tls.take(Data(connection, side, 0, data, 1, 1))
+    before = time.process_time()
+    hostile = b"\x17\x03\x03\x40\x00" * 24 + bytes(16_584)
+    out: list[Item | TlsBytes] = []
+    for _ in range(20):
+        out += tls.take(Gap(connection, "server", 0, 1_000_000, 1, 1))
+        out += tls.take(Data(connection, "server", 0, hostile, 1, 1))
+    assert [item.why for item in out if isinstance(item, Finding)] == [
+        "no record found after bytes that were not captured; the rest of this side is not decrypted"
+    ]
+    assert time.process_time() - before < 5
+
+
+def test_decrypted_is_a_connection_of_which_a_record_was_opened_after_the_handshake() -> None:
+    talk = talk_1_3()
+    tls = TlsConnection(Connection(0, bytes(6), bytes(6), 0), KeyLog.of(talk.keylog))
+    seen = []
+    for side, data in talk.says[:4]:
+        tls.take(Data(Connection(0, bytes(6), bytes(6), 0), side, 0, data, 1, 1))
+        seen.append(tls.is_decrypted)
+    assert seen[:2] == [False, False]  # the hellos, and the handshake of the server
+    assert seen[-1]
+
+
+def test_bytes_that_wait_can_be_discarded() -> None:
+    talk = talk_1_3()
+    connection = Connection(0, bytes(6), bytes(6), 0)
+    tls = TlsConnection(connection, KeyLog.of(talk.keylog))
+    out: list[Item | TlsBytes] = []
+    for number, (side, data) in enumerate(talk.says):
+        is_cut = side == "server" and len(data) > 20_000
+        out += tls.take(Data(connection, side, 0, data[:20_000] if is_cut else data, 1, number))
+        if is_cut:
+            assert 0 < tls.held_bytes < 20_000
+            out += tls.discard("over-limit", "too much")
+            assert not tls.held_bytes
+            out += tls.take(Data(connection, side, 0, data[20_000:], 1, number))
+    assert [(item.kind, item.why) for item in out if isinstance(item, Finding)] == [("over-limit", "too much")]
+    assert [item.is_exact for item in out if isinstance(item, Gap)] == [False]
+    assert b"".join(item.data for item in out if isinstance(item, Data) and item.side == "server").endswith(b"bye")
 
 
 def test_a_key_log_with_traffic_secrets_only() -> None:
@@ -262,16 +399,25 @@ def test_any_bytes_are_accounted_for(data: st.DataObject) -> None:
 
 
 def test_an_epoch_without_a_secret_has_no_keys() -> None:
-    assert epoch_1_3("TRAFFIC", b"", SUITES[0x1301]).protection is None
+    assert epoch_1_3("TRAFFIC", "SERVER_TRAFFIC_SECRET_0", lambda _: b"", SUITES[0x1301]).protection is None
 
 
 # -- OpenSSL -----------------------------------------------------------------------------------------------------------
 
 #: Conversations of `openssl s_client` with `s_server` (3.0), through a proxy that noted their bytes: with key updates
 #: of both sides (keys K and k), with a renegotiation (key R), with early data, and with early data that the server
-#: refuses as it asks for another group.
+#: refuses as it asks for another group, or in its encrypted extensions.
 RECORDED = Path(__file__).parent / "recorded"
 ANSWERS = b"".join(b"answer to line %s\n" % number for number in (b"one", b"two", b"three", b"four"))
+
+
+def recorded(name: str, change: Callable[[bytes], bytes] = bytes) -> list[Item | TlsBytes]:
+    """Return the items of a conversation of OpenSSL, with a changed key log."""
+    segments = read_segments(read_packets([RECORDED / f"{name}.pcap"]), PacketCounts())
+    reassembled = Streams({443})
+    items = [item for segment in segments if isinstance(segment, Segment) for item in reassembled.feed(segment)]
+    items += reassembled.end()
+    return taken(items[0].connection, items, change((RECORDED / f"{name}.keys").read_bytes()))
 
 
 @pytest.mark.parametrize(
@@ -281,14 +427,11 @@ ANSWERS = b"".join(b"answer to line %s\n" % number for number in (b"one", b"two"
         ("renegotiation", b"line one\nline two\n", b"answer to line one\nanswer to line two\n"),
         ("early_data", b"early line\nline two\n", b"answer\n"),
         ("refused_early_data", b"line two\n", b"answer\n"),
+        ("refused_in_extensions", b"line two\n", b"owt enil\n"),
     ],
 )
 def test_conversations_of_openssl(name: str, client: bytes, server: bytes) -> None:
-    segments = read_segments(read_packets([RECORDED / f"{name}.pcap"]), PacketCounts())
-    reassembled = Streams({443})
-    items = [item for segment in segments if isinstance(segment, Segment) for item in reassembled.feed(segment)]
-    items += reassembled.end()
-    out = taken(items[0].connection, items, (RECORDED / f"{name}.keys").read_bytes())
+    out = recorded(name)
     assert streams(out) == {"client": client, "server": server}
     assert not [item for item in out if isinstance(item, Finding)]
     assert all(item.is_read for item in out if isinstance(item, TlsBytes))

@@ -10,15 +10,13 @@ from typing import NamedTuple
 
 from wiretool.capture.files.source import Source
 from wiretool.capture.packets import Packet
-from wiretool.capture.tls.keylog import KeyLog, KeyLogLineError
+from wiretool.capture.tls.keylog import PCAPNG_TYPE, KeyLog
 from wiretool.limits import BLOCK_BYTES_MAX, INTERFACES_MAX, PACKET_BYTES_MAX
 
 SECTION = b"\x0a\x0d\x0d\x0a"
 #: Type and length before the body of a block, and its length again behind it.
 BLOCK_BYTES_MIN = 12
 OPTION_TSRESOL, OPTION_TSOFFSET = 9, 14
-#: The type of secrets that are a TLS key log (draft-ietf-opsawg-pcapng §4.7).
-TLS_KEY_LOG = 0x544C534B
 #: The times that can be told: from 1677 to 2262.
 FIRST_NS, LAST_NS = -(1 << 63), (1 << 63) - 1
 
@@ -191,14 +189,9 @@ class Reader:
         """Add the secrets of a decryption secrets block, if they are of TLS."""
         kind, length = block.layout.pair.unpack_from(block.body)
         at = block.layout.pair.size
-        if kind != TLS_KEY_LOG or self._keys is None:
+        if kind != PCAPNG_TYPE or self._keys is None:
             return
-        try:
-            self._keys.add(block.body[at : at + length])
-        except KeyLogLineError as err:
-            raise self._source.error(
-                f"line {err.number} of the TLS secrets in a block is malformed: {err.why}"
-            ) from err
+        self._keys.add_reporting(block.body[at : at + length], str(self._source.name))
 
     def _enhanced(self, block: Block) -> Packet:
         index, high, low, captured, length = block.layout.packet.unpack_from(block.body)

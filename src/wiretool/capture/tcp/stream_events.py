@@ -87,6 +87,10 @@ class Gap(NamedTuple):
     length: int
     time_ns: int
     packet: int
+    #: Whether so many bytes of the stream are missing; of a decrypted stream that is not known.
+    is_exact: bool = True
+    #: The reason; empty where they were not captured.
+    why: str = ""
 
 
 class Finding(NamedTuple):

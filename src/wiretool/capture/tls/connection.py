@@ -4,10 +4,11 @@ Both sides share what the hellos agree on. A client's records wait for the hello
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from wiretool.capture.tcp.stream_events import Connection, Data, End, Finding, Gap, Item
-from wiretool.capture.tls.epochs import Epoch, Epochs, epoch_1_3
+from wiretool.capture.tls.epochs import Epochs, FindSecret, epoch_1_2, epoch_1_3
 from wiretool.capture.tls.hello import (
     CHANGE_CIPHER,
     CLIENT_HELLO,
@@ -28,8 +29,8 @@ from wiretool.capture.tls.hello import (
     read_server_hello,
     version_name,
 )
-from wiretool.capture.tls.keylog import MASTER_SECRET, KeyLog
-from wiretool.capture.tls.protection import Opened, protection_1_2
+from wiretool.capture.tls.keylog import KeyLog
+from wiretool.capture.tls.protection import Opened, Protection, protection_1_2
 from wiretool.capture.tls.record_buffer import Arrival
 from wiretool.capture.tls.schedule import secret_label, session_keys
 from wiretool.capture.tls.side import OpenedRecord, TlsSide, UnreadBytes
@@ -38,6 +39,8 @@ from wiretool.codec.message import SIDES, Side, other_side
 
 #: The problem of bytes that the keys do not open.
 UNDECRYPTED = "tls-undecrypted"
+#: By handshake message, the epoch of TLS 1.3 that it ends. After a handshake, authentication has a Finished, too.
+_ENDS_OF_EPOCHS = {END_OF_EARLY_DATA: "EARLY", FINISHED: "HANDSHAKE", KEY_UPDATE: "TRAFFIC"}
 
 
 class TlsBytes(NamedTuple):
@@ -58,15 +61,19 @@ class TlsConnection:
         self._sides: Mapping[Side, TlsSide] = {"client": TlsSide(), "server": TlsSide()}
         #: Decrypted bytes so far; those of a gap are counted as they were captured.
         self._offsets: dict[Side, int] = {"client": 0, "server": 0}
-        self._secrets: Mapping[str, bytes] = {}
         self._client: ClientHello | None = None
         self._server: ServerHello | None = None
         #: Whether the client has sent a hello that its server did not answer yet.
         self._awaits_server = False
         #: Whether the server takes early data; None as long as it has not answered.
         self._takes_early: bool | None = None
+        #: Records of the client that seem to be early data that the server has refused.
+        self._refused: list[UnreadBytes] = []
         self._is_over = False
+        #: The end of the client, while its last bytes wait for the server.
+        self._client_end: End | None = None
         self._reported: set[Side] = set()
+        self._lacks_early_secret = False
 
     @property
     def version(self) -> str:
@@ -74,26 +81,56 @@ class TlsConnection:
         return "" if self._server is None else version_name(self._server.version)
 
     @property
-    def is_failed(self) -> bool:
-        """Return whether neither side can be read any more."""
-        return all(side.failure for side in self._sides.values())
+    def is_decrypted(self) -> bool:
+        """Return whether the keys have opened a record after the handshake."""
+        return any(side.is_decrypted for side in self._sides.values())
+
+    @property
+    def held_bytes(self) -> int:
+        """Return the bytes that wait for their rest, or for the other side."""
+        return sum(len(side.buffer) for side in self._sides.values())
 
     def take(self, item: Item) -> list[Item | TlsBytes]:
         """Return the items that the next one completes: decrypted bytes, problems, and bytes of TLS itself."""
+        return [*self._take(item), *self._late_end()]
+
+    def discard(self, kind: str, why: str) -> list[Item | TlsBytes]:
+        """Lose the bytes that wait; return the problem of each side that has some, and its gap."""
+        out: list[Item | TlsBytes] = []
+        for side in SIDES:
+            unread = self._sides[side].drop(len(self._sides[side].buffer))
+            if unread is not None:
+                self._sides[side].lose(unread.size)
+                out += self._leave_undecrypted(side, unread, kind, why)
+        return out
+
+    def _take(self, item: Item) -> Iterator[Item | TlsBytes]:
         if isinstance(item, Data):
             self._sides[item.side].buffer.append(item.data, item.packet, item.time_ns)
-            return list(self._read_both(item.side))
-        if isinstance(item, Gap):
-            return [*self._drop_cut_record(item.side), *self._skip_gap(item)]
-        if isinstance(item, End):
-            return [*self._end(item), item]
-        return [item]
+            yield from self._read_both(item.side)
+        elif isinstance(item, Gap):
+            yield from self._drop_cut_record(item.side)
+            yield from self._skip_gap(item)
+        elif isinstance(item, End):
+            yield from self._end(item)
+        else:
+            yield item
 
     def _skip_gap(self, gap: Gap) -> Iterator[Item]:
+        """Yield the gap in the decrypted stream, which is shorter: headers, tags and handshake are missing as well."""
         side = self._sides[gap.side]
         side.lose(gap.length)
-        yield gap._replace(offset=self._offsets[gap.side])
+        yield gap._replace(offset=self._offsets[gap.side], is_exact=False)
         self._offsets[gap.side] += gap.length
+
+    def _leave_undecrypted(self, side: Side, unread: UnreadBytes, kind: str, why: str) -> Iterator[Item]:
+        """Yield a problem of the decrypted stream, if there is one, and the gap of bytes that are missing from it."""
+        size, arrival, offset = unread.size, unread.arrival, self._offsets[side]
+        if kind:
+            yield Finding(self._connection, side, offset, 0, kind, why, arrival.time_ns, arrival.packet)
+        text = f"{size} bytes were not decrypted"
+        yield Gap(self._connection, side, offset, size, arrival.time_ns, arrival.packet, is_exact=False, why=text)
+        self._offsets[side] += size
 
     def _drop_cut_record(self, side: Side) -> Iterator[TlsBytes]:
         unread = self._sides[side].drop(len(self._sides[side].buffer))
@@ -102,20 +139,41 @@ class TlsConnection:
             yield TlsBytes(side, unread.size, unread.arrival, False)
 
     def _end(self, end: End) -> Iterator[Item | TlsBytes]:
-        """Yield what the end of a side, or of both, leaves unread: no more bytes come."""
-        self._awaits_server, self._is_over = False, True
-        yield from self._read_both("client")
+        if end.side == "client" and self._must_wait("client"):
+            self._client_end = end
+            return
+        if end.side != "client":
+            self._awaits_server, self._is_over = False, True
+            yield from self._read_both("client")
+            yield from self._late_end()
+        yield from self._finish(end)
+
+    def _late_end(self) -> Iterator[Item | TlsBytes]:
+        """Yield the end of the client that was held, once its bytes wait no longer."""
+        end = self._client_end
+        if end is not None and not self._must_wait("client"):
+            self._client_end = None
+            yield from self._finish(end)
+
+    def _finish(self, end: End) -> Iterator[Item | TlsBytes]:
+        """Yield what the end of a side, or of both, leaves unread, and the end: no more bytes come."""
         for side in (end.side,) if end.side else SIDES:
-            state = self._sides[side]
-            size, offset = len(state.buffer), self._offsets[side]
-            if size and not state.is_searching and not state.failure:
-                why = f"a TLS record is not complete: {size} bytes of {state.buffer.record_length() or 'its header'}"
-                data = state.buffer.peek(size)
-                arrival = state.buffer.skip(size)
-                place = self._connection, side, offset, size, "incomplete", why, arrival.time_ns, arrival.packet, data
-                yield Finding(*place)
-            elif size:
-                yield TlsBytes(side, size, state.buffer.skip(size), False)
+            yield from self._leave_rest(side)
+        yield end
+
+    def _leave_rest(self, side: Side) -> Iterator[Item | TlsBytes]:
+        state = self._sides[side]
+        size, offset = len(state.buffer), self._offsets[side]
+        if side == "client" and self._refused:
+            yield from self._report_refused()
+        if size and not state.is_searching and not state.failure:
+            why = f"a TLS record is not complete: {size} bytes of {state.buffer.record_length() or 'its header'}"
+            data = state.buffer.peek(size)
+            arrival = state.buffer.skip(size)
+            place = self._connection, side, offset, size, "incomplete", why, arrival.time_ns, arrival.packet, data
+            yield Finding(*place)
+        elif size:
+            yield TlsBytes(side, size, state.buffer.skip(size), False)
 
     def _read_both(self, first: Side) -> Iterator[Item | TlsBytes]:
         """Yield what can be read: one side may depend on the other."""
@@ -136,13 +194,44 @@ class TlsConnection:
             if isinstance(found, OpenedRecord):
                 yield from self._take_record(side, found)
                 yield from self._report(side, found.arrival)
+            elif side == "client" and self._is_early:
+                yield from self._take_unread_early(found)
             else:
                 yield from self._report(side, found.arrival)
-                yield TlsBytes(side, found.size, found.arrival, self._is_expected(found))
+                yield TlsBytes(side, found.size, found.arrival, False)
 
-    def _is_expected(self, unread: UnreadBytes) -> bool:
-        """Return whether unread bytes are early data that the server did not take."""
-        return self._takes_early is False and not self._sides["client"].failure and unread.size > 0
+    @property
+    def _is_early(self) -> bool:
+        """Return whether the next records of the client may be early data."""
+        client = self._sides["client"]
+        is_in_step = not client.failure and not client.is_searching
+        return is_in_step and client.epochs is not None and client.epochs.current.name == "EARLY"
+
+    def _take_unread_early(self, unread: UnreadBytes) -> Iterator[Item | TlsBytes]:
+        client = self._sides["client"]
+        assert client.epochs is not None, "there are keys for early data"
+        if self._takes_early is False:
+            # It is that for sure once a later record is opened. Of many only the first and the last are of use.
+            if len(self._refused) > 1:
+                unread = unread._replace(size=unread.size + self._refused.pop().size)
+            self._refused.append(unread)
+        elif self._takes_early and client.epochs.current.protection is None:
+            kind = "" if self._lacks_early_secret else UNDECRYPTED
+            self._lacks_early_secret = True
+            why = f"the key log lacks {client.epochs.current.label} of this connection; its early data is not decrypted"
+            yield from self._leave_undecrypted("client", unread, kind, why)
+        else:
+            if self._takes_early:
+                client.fail_to_open()
+                yield from self._report("client", unread.arrival)
+            yield TlsBytes("client", unread.size, unread.arrival, False)
+
+    def _report_refused(self) -> Iterator[Item | TlsBytes]:
+        """Yield the bytes that seemed to be refused early data: no record after them was opened."""
+        refused, self._refused = self._refused, []
+        self._sides["client"].failure = "no record after its early data, which the server has refused, can be opened"
+        yield from self._report("client", refused[0].arrival)
+        yield from (TlsBytes("client", each.size, each.arrival, False) for each in refused)
 
     def _report(self, side: Side, arrival: Arrival) -> Iterator[Finding]:
         """Yield the problem from which on a side is not read, once."""
@@ -157,7 +246,7 @@ class TlsConnection:
     def _must_wait(self, side: Side) -> bool:
         """Return whether the next records of a side depend on the other one."""
         state = self._sides[side]
-        if side == "server" or state.failure or state.is_holding_too_much:
+        if side == "server" or state.failure or state.is_holding_too_much or self._sides["server"].failure:
             return False
         is_early = state.epochs is not None and state.epochs.current.name == "EARLY"
         return self._awaits_server or (is_early and self._awaits_early_answer)
@@ -166,12 +255,15 @@ class TlsConnection:
     def _awaits_early_answer(self) -> bool:
         """Return whether the server may still take or refuse early data."""
         server = self._sides["server"]
-        if self._takes_early is not None or self._is_over or server.failure or server.epochs is None:
+        if self._takes_early is not None or self._is_over or server.epochs is None:
             return False
         return server.epochs.current.name == "HANDSHAKE" and server.epochs.current.protection is not None
 
     def _take_record(self, side: Side, record: OpenedRecord) -> Iterator[Item | TlsBytes]:
         opened, arrival, size = record.opened, record.arrival, record.size
+        if side == "client" and self._refused:
+            refused, self._refused = self._refused, []
+            yield from (TlsBytes("client", each.size, each.arrival, True) for each in refused)
         if opened.kind == DATA and self._sides[side].epochs is not None:
             size -= len(opened.content)
             yield TlsBytes(side, size, arrival, True)
@@ -185,10 +277,10 @@ class TlsConnection:
 
     def _take_handshake(self, side: Side, opened: Opened) -> None:
         state = self._sides[side]
-        if opened.kind == DATA and self._has_refused_early_data:
+        if opened.kind == DATA and side == "client" and self._has_refused_early_data:
             return
         if opened.kind == DATA:
-            state.failure = "encrypted before the hellos were exchanged"
+            state.failure = "encrypted before a hello of the server was captured"
         elif opened.kind == CHANGE_CIPHER and state.pending is not None:
             state.epochs, state.pending = state.pending, None
         elif opened.kind == HANDSHAKE:
@@ -212,7 +304,7 @@ class TlsConnection:
                 return
             elif side == "server" and kind == ENCRYPTED_EXTENSIONS:
                 self._take_early_answer(takes_early=accepts_early_data(message))
-            elif kind in (FINISHED, END_OF_EARLY_DATA, KEY_UPDATE):
+            elif _ENDS_OF_EPOCHS.get(kind) == state.epochs.current.name:
                 state.epochs.advance()
         except MalformedHello as err:
             state.failure = f"a handshake message of type {kind} {err}"
@@ -224,7 +316,6 @@ class TlsConnection:
     def _take_client_hello(self, hello: ClientHello) -> None:
         is_first = self._sides["client"].epochs is None
         self._client = hello
-        self._secrets = self._keylog.secrets_of(hello.random)
         self._awaits_server = is_first
 
     def _take_server_hello(self, hello: ServerHello) -> None:
@@ -232,7 +323,7 @@ class TlsConnection:
         if hello.is_retry:
             return
         suite = SUITES.get(hello.suite)
-        why = self._why_unreadable(hello, suite)
+        why = _why_unreadable(hello, suite)
         if why or suite is None:
             for state in self._sides.values():
                 state.failure = why
@@ -241,35 +332,40 @@ class TlsConnection:
         else:
             self._begin_1_2(hello, suite)
 
-    def _why_unreadable(self, hello: ServerHello, suite: Suite | None) -> str:
-        """Return why the connection that a server agrees to cannot be read; empty if it can."""
-        if hello.version not in (TLS_1_2, TLS_1_3):
-            return f"{version_name(hello.version)} cannot be decrypted; expected TLS 1.2 or 1.3"
-        if suite is None or (suite.cipher == "cbc" and hello.version == TLS_1_3):
-            return f"cipher suite 0x{hello.suite:04x} cannot be decrypted"
-        if hello.version == TLS_1_2 and MASTER_SECRET not in self._secrets:
-            return f"the key log lacks {MASTER_SECRET} of this connection"
-        return ""
+    def _secrets(self) -> FindSecret:
+        """Return the look-up of secrets of the handshake that goes on: they may be added to the key log later."""
+        random, keylog = b"" if self._client is None else self._client.random, self._keylog
+        return lambda label: keylog.secret_of(random, label)
 
     def _begin_1_3(self, suite: Suite) -> None:
+        find = self._secrets()
         for side, state in self._sides.items():
             names = ["HANDSHAKE", "TRAFFIC"]
             if side == "client" and self._client is not None and self._client.has_early_data:
                 names.insert(0, "EARLY")
-            secrets = [(name, self._secrets.get(secret_label(side, name), b"")) for name in names]
-            state.epochs = Epochs(suite, [epoch_1_3(name, secret, suite) for name, secret in secrets])
-            if not secrets[-1][1]:
-                state.failure = f"the key log lacks {secret_label(side, 'TRAFFIC')} of this connection"
+            state.epochs = Epochs([epoch_1_3(name, secret_label(side, name), find, suite) for name in names])
 
     def _begin_1_2(self, hello: ServerHello, suite: Suite) -> None:
         randoms = hello.random, b"" if self._client is None else self._client.random
+
+        def protect(side: Side, master: bytes) -> Protection:
+            keys = session_keys(master, *randoms, suite, side)
+            return protection_1_2(suite, keys, encrypts_then_macs=hello.encrypts_then_macs)
+
         for side, state in self._sides.items():
-            keys = session_keys(self._secrets[MASTER_SECRET], *randoms, suite, side)
-            protection = protection_1_2(suite, keys, encrypts_then_macs=hello.encrypts_then_macs)
-            state.pending = Epochs(suite, [Epoch("SESSION", protection)])
+            state.pending = Epochs([epoch_1_2(self._secrets(), partial(protect, side))])
 
     def _take_early_answer(self, *, takes_early: bool) -> None:
         client = self._sides["client"].epochs
         self._takes_early = takes_early
         if client is not None and client.current.name == "EARLY" and not takes_early:
             client.refuse_early()
+
+
+def _why_unreadable(hello: ServerHello, suite: Suite | None) -> str:
+    """Return why the connection that a server agrees to cannot be read; empty if it can."""
+    if hello.version not in (TLS_1_2, TLS_1_3):
+        return f"{version_name(hello.version)} cannot be decrypted; expected TLS 1.2 or 1.3"
+    if suite is None or (suite.cipher == "cbc" and hello.version == TLS_1_3):
+        return f"cipher suite 0x{hello.suite:04x} cannot be decrypted"
+    return ""

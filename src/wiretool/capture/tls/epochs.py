@@ -1,42 +1,88 @@
 """The keys that one side uses one after the other, and the numbers of its records."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
 
+from wiretool.capture.tls.keylog import MASTER_SECRET
 from wiretool.capture.tls.protection import Opened, Protection, protection_1_3
 from wiretool.capture.tls.schedule import next_secret, traffic_keys
 from wiretool.capture.tls.suites import Suite
 
-
-class Epoch(NamedTuple):
-    """One set of keys; `protection` is None where the key log lacks its secret."""
-
-    name: str
-    protection: Protection | None
-    #: The traffic secret, from which the next one follows; empty where none does.
-    secret: bytes = b""
+#: Returns the secret of a label; empty as long as the key log lacks it.
+FindSecret = Callable[[str], bytes]
 
 
-def epoch_1_3(name: str, secret: bytes, suite: Suite) -> Epoch:
-    """Return the epoch of a traffic secret; without protection if that is empty."""
-    protection = protection_1_3(suite, traffic_keys(secret, suite)) if secret else None
-    return Epoch(name, protection, secret if name == "TRAFFIC" else b"")
+class Epoch:
+    """One set of keys, made as soon as the key log has their secret."""
+
+    def __init__(
+        self,
+        name: str,
+        label: str,
+        make: Callable[[], Protection | None],
+        update: "Callable[[], Epoch] | None" = None,
+    ) -> None:
+        """`make` returns the protection; `update` returns the epoch after a KeyUpdate, if there may be one."""
+        self.name = name
+        #: The label of its secret.
+        self.label = label
+        self.update = update
+        self._make = make
+        self._protection: Protection | None = None
+
+    @property
+    def protection(self) -> Protection | None:
+        """Return the protection of its records; None as long as the key log lacks the secret."""
+        if self._protection is None:
+            self._protection = self._make()
+        return self._protection
+
+
+def epoch_1_3(name: str, label: str, find: FindSecret, suite: Suite) -> Epoch:
+    """Return the epoch of a traffic secret; `name` is EARLY, HANDSHAKE or TRAFFIC."""
+
+    def make() -> Protection | None:
+        secret = find(label)
+        return protection_1_3(suite, traffic_keys(secret, suite)) if secret else None
+
+    def update() -> Epoch:
+        secret = find(label)
+        following = next_secret(secret, suite) if secret else b""
+        return epoch_1_3(name, label, lambda _: following, suite)
+
+    return Epoch(name, label, make, update if name == "TRAFFIC" else None)
+
+
+def epoch_1_2(find: FindSecret, protect: Callable[[bytes], Protection]) -> Epoch:
+    """Return the epoch of a session of TLS 1.2; `protect` makes the protection of its master secret."""
+
+    def make() -> Protection | None:
+        master = find(MASTER_SECRET)
+        return protect(master) if master else None
+
+    return Epoch("SESSION", MASTER_SECRET, make)
 
 
 class Epochs:
     """The epochs of one side from the one in use on."""
 
-    def __init__(self, suite: Suite, epochs: list[Epoch]) -> None:
-        self._suite = suite
+    def __init__(self, epochs: list[Epoch]) -> None:
         self._epochs = epochs
         self._number = 0
         #: Whether any record was opened.
         self.has_opened = False
 
+    def __len__(self) -> int:
+        return len(self._epochs)
+
     @property
     def current(self) -> Epoch:
         """Return the epoch in use."""
         return self._epochs[0]
+
+    @property
+    def missing_secret(self) -> str:
+        """Return the label of the secret without which no later record can be read; empty if that is not so."""
+        return "" if any(epoch.protection for epoch in self._epochs) else self._epochs[-1].label
 
     def open(self, record: bytes) -> Opened | None:
         """Return the content of the next record, which may be the first of a later epoch; None if it is neither."""
@@ -58,14 +104,15 @@ class Epochs:
 
     def refuse_early(self) -> None:
         """Do not open early data, which the server has not taken: the client sends it again."""
-        self._epochs = [Epoch("EARLY", None), *self._epochs[1:]]
+        early = self.current
+        self._epochs = [Epoch(early.name, early.label, lambda: None), *self._epochs[1:]]
 
     def _following(self) -> Iterator[Epoch]:
         """Yield the epochs after this one."""
         yield from self._epochs[1:]
-        last = self._epochs[-1]
-        if last.secret and len(self._epochs) == 1:
-            yield epoch_1_3(last.name, next_secret(last.secret, self._suite), self._suite)
+        update = self.current.update
+        if update is not None:
+            yield update()
 
     def _open(self, record: bytes, lost: int) -> Opened | None:
         opened = self._open_in(self.current, record, self._number, lost)

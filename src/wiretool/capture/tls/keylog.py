@@ -1,13 +1,30 @@
 """Secrets of TLS connections, in the format that browsers, OpenSSL and curl write (RFC 9850, SSLKEYLOGFILE)."""
 
 import re
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Mapping
+from io import BytesIO
 from types import MappingProxyType
 
+from wiretool.limits import TLS_SECRETS_MAX
+
+#: The type of the secrets in a block of a pcapng file that are a key log (draft-ietf-opsawg-pcapng §4.7).
+PCAPNG_TYPE = 0x544C534B
 #: Bytes of the random value by which a connection is found.
 RANDOM_BYTES = 32
 #: The secret of a TLS 1.2 session.
 MASTER_SECRET = "CLIENT_RANDOM"
+#: Bytes of a secret by its label: those of the hash of the cipher suite, or of a master secret (RFC 5246 §8.1).
+_SIZES: Mapping[bytes, tuple[int, ...]] = {MASTER_SECRET.encode(): (48,)} | dict.fromkeys(
+    (
+        b"CLIENT_EARLY_TRAFFIC_SECRET",
+        b"CLIENT_HANDSHAKE_TRAFFIC_SECRET",
+        b"SERVER_HANDSHAKE_TRAFFIC_SECRET",
+        b"CLIENT_TRAFFIC_SECRET_0",
+        b"SERVER_TRAFFIC_SECRET_0",
+    ),
+    (32, 48),
+)
 _LINE = re.compile(rb"([!-~]+) ([0-9A-Fa-f]+) ([0-9A-Fa-f]+)")
 _NO_SECRETS: Mapping[str, bytes] = MappingProxyType({})
 
@@ -24,10 +41,14 @@ class KeyLogLineError(ValueError):
 class KeyLog:
     """The secrets of TLS connections, by the random value of their client and the label of the secret."""
 
-    def __init__(self) -> None:
+    def __init__(self, report: Callable[[str], None] = warnings.warn, more: Callable[[], bytes] | None = None) -> None:
+        """`report` takes the problems of secrets in captures; `more` returns the lines that were written since."""
+        self.report = report
+        self._more = more
         self._secrets: dict[bytes, dict[str, bytes]] = {}
-        #: Lines that were added since they were last taken.
-        self._new: list[bytes] = []
+        #: Those that were added since they were last taken: label, random value and secret.
+        self._new: list[tuple[str, bytes, bytes]] = []
+        self._is_full = False
 
     @classmethod
     def of(cls, data: bytes) -> "KeyLog":
@@ -39,39 +60,75 @@ class KeyLog:
     def __len__(self) -> int:
         return len(self._secrets)
 
+    @property
+    def may_grow(self) -> bool:
+        """Return whether the file of the key log is read again for secrets that it lacks."""
+        return self._more is not None
+
     def add(self, data: bytes) -> None:
-        """Add the lines of a key log; KeyLogLineError, with none of them added, for one of another form.
+        """Add the lines of a key log; then KeyLogLineError for the first one of another form, if there is one.
 
         Comments and empty lines are skipped, and so is a last line that is not complete: another program may still
         write to the file.
         """
-        found = list(_secrets_in(data))
-        for label, client_random, secret in found:
-            self._secrets.setdefault(client_random, {})[label] = secret
-            self._new.append(f"{label} {client_random.hex()} {secret.hex()}\n".encode())
+        problem = None
+        for number, line in enumerate(BytesIO(data), 1):
+            text = line.strip()
+            if not text or text.startswith(b"#"):
+                continue
+            why = self._add_line(text)
+            if why and problem is None and line.endswith(b"\n"):
+                problem = KeyLogLineError(number, why)
+        if problem is not None:
+            raise problem
+
+    def add_reporting(self, data: bytes, place: str) -> None:
+        """Add the lines of a key log in a capture; report the first one of another form."""
+        try:
+            self.add(data)
+        except KeyLogLineError as err:
+            self.report(f"{place}: line {err.number} of its TLS secrets is malformed and skipped: {err.why}")
 
     def take_new(self) -> bytes:
         """Return the lines that were added since the last call."""
-        lines, self._new = b"".join(self._new), []
-        return lines
+        new, self._new = self._new, []
+        return b"".join(f"{label} {random.hex()} {secret.hex()}\n".encode() for label, random, secret in new)
 
     def secrets_of(self, client_random: bytes) -> Mapping[str, bytes]:
         """Return the secrets of a connection by label; none where the connection is not known."""
+        if client_random not in self._secrets:
+            self._read_more()
         return self._secrets.get(client_random, _NO_SECRETS)
 
+    def secret_of(self, client_random: bytes, label: str) -> bytes:
+        """Return one secret of a connection; empty where it is not known."""
+        secret = self.secrets_of(client_random).get(label, b"")
+        if not secret and self._read_more():
+            secret = self._secrets.get(client_random, _NO_SECRETS).get(label, b"")
+        return secret
 
-def _secrets_in(data: bytes) -> Iterator[tuple[str, bytes, bytes]]:
-    lines = data.split(b"\n")
-    for number, line in enumerate(lines, 1):
-        text = line.strip()
-        if not text or text.startswith(b"#"):
-            continue
+    def _read_more(self) -> bool:
+        """Return whether lines were written since the file was last read."""
+        lines = b"" if self._more is None else self._more()
+        if lines:
+            self.add_reporting(lines, "key log")
+        return bool(lines)
+
+    def _add_line(self, text: bytes) -> str:
+        """Add a line; return its problem instead, if it has one."""
         found = _LINE.fullmatch(text)
         why = "not LABEL RANDOM SECRET" if found is None else _problem(*found.groups())
-        if found is not None and not why:
-            yield found[1].decode(), bytes.fromhex(found[2].decode()), bytes.fromhex(found[3].decode())
-        elif number < len(lines):
-            raise KeyLogLineError(number, why)
+        if found is None or why:
+            return why
+        label, random, secret = found[1].decode(), bytes.fromhex(found[2].decode()), bytes.fromhex(found[3].decode())
+        if len(self._secrets) >= TLS_SECRETS_MAX and random not in self._secrets:
+            if not self._is_full:
+                self._is_full = True
+                self.report(f"TLS secrets of more than {TLS_SECRETS_MAX:,} connections: the rest is skipped")
+            return ""
+        self._secrets.setdefault(random, {})[label] = secret
+        self._new.append((label, random, secret))
+        return ""
 
 
 def _problem(label: bytes, client_random: bytes, secret: bytes) -> str:
@@ -81,4 +138,7 @@ def _problem(label: bytes, client_random: bytes, secret: bytes) -> str:
     # `RSA` lines have 8 bytes of an encrypted secret in its place; they are not used.
     if len(client_random) != 2 * RANDOM_BYTES and label != b"RSA":
         return f"a random value of {len(client_random) // 2} bytes; expected {RANDOM_BYTES}"
+    sizes = _SIZES.get(label)
+    if sizes is not None and len(secret) // 2 not in sizes:
+        return f"a secret of {len(secret) // 2} bytes for {label.decode()}; expected {' or '.join(map(str, sizes))}"
     return ""

@@ -14,10 +14,12 @@ from wiretool.capture.tls.hello import (
 )
 from wiretool.capture.tls.protection import Opened
 from wiretool.capture.tls.record_buffer import Arrival, RecordBuffer
-from wiretool.limits import TLS_HELD_BYTES_MAX, TLS_LOST_RECORDS_MAX, TLS_SEARCH_BYTES_MAX, TLS_TRIES_MAX
+from wiretool.limits import TLS_HELD_BYTES_MAX, TLS_LOST_RECORDS_MAX, TLS_SEARCH_BYTES_MAX, TLS_TRIED_BYTES_MAX
 
 #: Least bytes of an encrypted record: header, type and the shortest tag.
 _RECORD_BYTES_MIN = RECORD_HEADER_BYTES + 9
+#: To open a record takes as long as this many bytes of it, however short it is.
+_TRY_BYTES = 1024
 #: Records that TLS 1.3 sends in the clear after the hellos: for middleboxes (RFC 8446 §D.4), and early alerts.
 _PLAIN_BYTES = {CHANGE_CIPHER: 1, ALERT: 2}
 #: The version in the header of every record that is encrypted.
@@ -49,9 +51,13 @@ class TlsSide:
         self.pending: Epochs | None = None
         #: Why the rest cannot be read; empty if it can.
         self.failure = ""
+        #: Whether a record was opened with keys that protect application data.
+        self.is_decrypted = False
         #: Bytes missing or skipped since the last record that was opened; -1 unless a record is searched for.
         self._lost_bytes = -1
-        self._skipped = self._tries_left = 0
+        self._skipped = 0
+        #: Bytes that searches may still try to open; all of them again once a record is found.
+        self._trials_left = TLS_TRIED_BYTES_MAX
         self._handshake = bytearray()
         self._skip_bytes = 0
 
@@ -63,7 +69,6 @@ class TlsSide:
     def lose(self, size: int) -> None:
         """Note that bytes are missing here: a record has to be found again."""
         self._lost_bytes = max(self._lost_bytes, 0) + size
-        self._tries_left = TLS_TRIES_MAX
         if self.epochs is None:
             self.epochs = self.pending
         self._handshake.clear()
@@ -117,33 +122,64 @@ class TlsSide:
             return Opened(record[0], record[RECORD_HEADER_BYTES:])
         opened = self.epochs.open(record)
         if opened is not None:
+            self._note_decrypted()
             return opened
         if len(record) - RECORD_HEADER_BYTES == _PLAIN_BYTES.get(record[0]):
             return Opened(record[0], record[RECORD_HEADER_BYTES:])
+        if self.lacks_secret():
+            return None
         if self.epochs.current.protection is not None and self.epochs.current.name != "EARLY":
-            self.failure = _why_closed(self.epochs)
+            self.fail_to_open()
         return None
+
+    def lacks_secret(self) -> bool:
+        """Give up, and return true, if the key log has no secret with which the rest could be read."""
+        missing = "" if self.epochs is None else self.epochs.missing_secret
+        if missing:
+            self.failure = f"the key log lacks {missing} of this connection"
+        return bool(missing)
+
+    def fail_to_open(self) -> None:
+        """Give up at a record that the keys in use do not open."""
+        has_opened = self.epochs is not None and self.epochs.has_opened
+        self.failure = (
+            "a record is damaged, or was encrypted with other keys"
+            if has_opened
+            else "keys do not fit: the first encrypted record cannot be opened"
+        )
+
+    def _note_decrypted(self) -> None:
+        assert self.epochs is not None, "a record was opened with them"
+        self.is_decrypted |= self.epochs.current.name != "HANDSHAKE"
 
     def _search(self) -> OpenedRecord | UnreadBytes | None:
         """Find the next record that the keys open, with as many numbers as may have been lost."""
+        if self.lacks_secret():
+            return self.drop(len(self.buffer))
         at = self.buffer.find(_VERSION, self._skipped + 1) - 1
-        while at >= 0 and self.epochs is not None and self._tries_left > 0:
+        while at >= 0 and self.epochs is not None and self._trials_left > 0:
             length = self.buffer.record_length(at)
             if length >= _RECORD_BYTES_MIN:
                 if at + length > len(self.buffer):
                     self._skipped = at
                     return self._give_up_search()
-                lost = self._lost_records(at)
-                self._tries_left -= lost
-                opened = self.epochs.open_later(self.buffer.peek(length, at), lost)
+                opened = self._try(self.epochs, at, length)
                 if opened is not None:
                     return self._found(at, length, opened)
             at = self.buffer.find(_VERSION, at + 2) - 1
         self._skipped = max(len(self.buffer) - RECORD_HEADER_BYTES, 0)
         return self._give_up_search()
 
+    def _try(self, epochs: Epochs, at: int, length: int) -> Opened | None:
+        """Return the content of a record at a place, after as many lost ones as the bytes left for trials allow."""
+        cost = max(length, _TRY_BYTES) * len(epochs)
+        lost = min(self._lost_records(at), self._trials_left // cost)
+        self._trials_left -= (lost + 1) * cost
+        return epochs.open_later(self.buffer.peek(length, at), lost)
+
     def _found(self, at: int, length: int, opened: Opened) -> OpenedRecord | UnreadBytes:
-        self._skipped, self._lost_bytes = 0, -1
+        self._skipped, self._lost_bytes, self._trials_left = 0, -1, TLS_TRIED_BYTES_MAX
+        self._note_decrypted()
         if not at:
             return OpenedRecord(opened, length, self.buffer.skip(length))
         # The bytes before it come first; then the record is opened again, with its number known.
@@ -158,7 +194,7 @@ class TlsSide:
 
     def _give_up_search(self) -> UnreadBytes | None:
         """Wait for more bytes, unless too many were searched."""
-        if len(self.buffer) <= TLS_SEARCH_BYTES_MAX and self._tries_left > 0 and self.epochs is not None:
+        if len(self.buffer) <= TLS_SEARCH_BYTES_MAX and self._trials_left > 0 and self.epochs is not None:
             return None
         self.failure = "no record found after bytes that were not captured"
         return self.drop(len(self.buffer))
@@ -167,9 +203,3 @@ class TlsSide:
     def is_holding_too_much(self) -> bool:
         """Return whether bytes that wait for the other side take too much memory."""
         return len(self.buffer) > TLS_HELD_BYTES_MAX
-
-
-def _why_closed(epochs: Epochs) -> str:
-    if epochs.has_opened:
-        return "a record is damaged, or was encrypted with other keys"
-    return "keys do not fit: the first encrypted record cannot be opened"

@@ -146,15 +146,20 @@ class Splitter:
         self._offset = offset + length
         return _piece(("frame", data, 0, length, offset, length, packet, packet, time_ns, "", ""))
 
-    def gap(self, length: int, packet: int = 0, time_ns: int = 0) -> list[Piece]:
-        """The pieces that `length` missing bytes complete, the hole itself the last of them."""
+    def gap(
+        self, length: int, packet: int = 0, time_ns: int = 0, *, is_exact: bool = True, why: str = ""
+    ) -> list[Piece]:
+        """Return the pieces that `length` missing bytes complete, the hole itself the last of them.
+
+        The next frame is searched for if the length is not exact.
+        """
         out = self._look(final=True) if self.is_searching else []
         rest = self._skip or max(self._need - self._held, 0)
         known = self._skip or (self._need and not self.is_searching)
         out += self._lose_all("incomplete", "its rest is in a gap")
-        out.append(Piece("gap", b"", 0, 0, self._offset, length, packet, packet, time_ns))
+        out.append(Piece("gap", b"", 0, 0, self._offset, length, packet, packet, time_ns, why=why))
         self._offset += length
-        if known and length <= rest:
+        if is_exact and known and length <= rest:
             self._skip = rest - length
             self._skip_error, self._skip_why = _HOLED
             self.is_searching = False

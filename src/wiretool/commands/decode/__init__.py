@@ -90,7 +90,8 @@ def decode(
     from wiretool.commands.decode.run import decode_all
 
     given = Given(captures or (), hex_, side, live or "", bpf, duration)
-    how = How(protocol, ports_from(port), strict, engine, workers, keylog, keys_from(keylog))
+    keys = keys_from(keylog, is_live=not given.is_of_files)
+    how = How(protocol, ports_from(port), strict, engine, workers, keylog, keys)
     what = What(
         format_ or format_from(output, DecodeFormat), tree, dump, where or "", fields, connection, count, events
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from wiretool.capture.tls.keylog import KeyLog
 from wiretool.commands.options import DecodeFormat, Engine, SideName, is_stdout
+from wiretool.commands.progress import is_file
 from wiretool.errors import UsageError
 
 
@@ -33,6 +34,11 @@ class Given:
         if self.interface:
             return "--live"
         return "--hex" if self.hex_ else ""
+
+    @property
+    def is_of_files(self) -> bool:
+        """Return whether all of it is on disk; a live source, a pipe or a terminal may still get more."""
+        return bool(self.captures) and all(map(is_file, self.captures))
 
 
 @dataclass(frozen=True, slots=True)

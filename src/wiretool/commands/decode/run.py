@@ -37,7 +37,7 @@ from wiretool.commands.options import (
     sources_from,
     tell,
 )
-from wiretool.commands.progress import counted, is_file, is_watched, shown
+from wiretool.commands.progress import counted, is_watched, shown
 from wiretool.errors import Unmet, UsageError
 from wiretool.processes import held_interrupts
 from wiretool.sinks.ledger import kept, no_connection
@@ -85,7 +85,7 @@ class Job:
     @property
     def may_wait(self) -> bool:
         """Whether more input is always there, as from files, so that Ctrl-C may wait for what is being read."""
-        return all(map(is_file, self.given.captures))
+        return self.given.is_of_files
 
     @property
     def may_be_on_screen(self) -> bool:

@@ -62,7 +62,7 @@ def _read_tables(captures: Source | Sequence[Source], counts: PacketCounts, keys
 
 def _tables_apart(captures: Source | Sequence[Source], counts: PacketCounts, keys: KeyLog) -> Generator[SegmentTable]:
     """Yield the segments of captures, read in a process of their own; `counts` and `keys` are kept up with them."""
-    with closing(apart(lambda: _counted_tables(captures))) as steps:
+    with closing(apart(lambda: _counted_tables(captures, keys.report))) as steps:
         for table, now, secrets in steps:
             counts.replace_with(now)
             keys.add(secrets)
@@ -71,9 +71,14 @@ def _tables_apart(captures: Source | Sequence[Source], counts: PacketCounts, key
             del table  # what it holds is in memory that the other process waits for
 
 
-def _counted_tables(captures: Source | Sequence[Source]) -> Iterator[tuple[SegmentTable | None, PacketCounts, bytes]]:
-    """Yield the segments of captures with the counts up to them and new TLS secrets, and the counts at the end."""
-    counts, keys, failure = PacketCounts(), KeyLog(), None
+def _counted_tables(
+    captures: Source | Sequence[Source], report: Callable[[str], None]
+) -> Iterator[tuple[SegmentTable | None, PacketCounts, bytes]]:
+    """Yield the segments of captures with the counts up to them and new TLS secrets, and the counts at the end.
+
+    `report` takes the problems of secrets.
+    """
+    counts, keys, failure = PacketCounts(), KeyLog(report), None
     try:
         for table in read_segment_tables(read_packet_tables(paths_of(captures), keys), counts):
             yield table, counts, keys.take_new()

@@ -313,7 +313,9 @@ _ITEMS = (
         is_understood=BOOL,
     ),
     value("data", Data, connection=ref(Connection), side=SIDE, offset=INT, data=BYTES, **_PLACE),
-    value("gap", Gap, connection=ref(Connection), side=SIDE, offset=INT, length=NATURAL, **_PLACE),
+    value(
+        "gap", Gap, connection=ref(Connection), side=SIDE, offset=INT, length=NATURAL, **_PLACE, is_exact=BOOL, why=TEXT
+    ),
     value(
         "finding", Finding, connection=ref(Connection), side=SIDE, offset=INT, length=INT, kind=TEXT, why=TEXT,
         **_PLACE, data=BYTES,

@@ -25,11 +25,15 @@ START_BYTES_MAX, STARTS_MAX = 512, 256
 
 
 class Chunk(NamedTuple):
-    """Bytes of one side, in the order in which they were captured; a hole in front of them is `missing` bytes."""
+    """Bytes of one side, in the order in which they were captured; a hole in front of them is `missing` bytes.
+
+    It may be another number of bytes unless it `is_exact`.
+    """
 
     side: Side
     data: bytes
     missing: int = 0
+    is_exact: bool = True
 
 
 class Verdict(NamedTuple):
@@ -181,7 +185,7 @@ def _verdict_at_front(expected: Sequence[Protocol], chunks: Sequence[Chunk]) -> 
     """
     if len(chunks) != 1 or chunks[0].missing:
         return None
-    side, data, _ = chunks[0]
+    side, data = chunks[0][:2]
     conversation = expected[0].open(False)
     if not conversation.is_proved_by_trust:
         return None
@@ -286,7 +290,7 @@ def _weighed(protocol: Protocol, chunks: Sequence[Chunk], *, from_start: bool) -
     }
     for chunk in _joined(chunks):
         splitter = splitters[chunk.side]
-        pieces = splitter.gap(chunk.missing) if chunk.missing else []
+        pieces = splitter.gap(chunk.missing, is_exact=chunk.is_exact) if chunk.missing else []
         for piece in pieces + splitter.feed(chunk.data):
             _weigh_piece(evidence, conversation, chunk.side, piece)
             if evidence.frames >= limits.RECOGNISE_FRAMES_MAX:
