@@ -26,7 +26,7 @@ except KeyboardInterrupt:
     print("stopped")
 """
 STARTS = [
-    "from wiretool.load.run.children import _child\n    with _child(waits): print('missed')",
+    "from wiretool.net.programs.child import child_process\n    with child_process(waits): print('missed')",
     "import shlex; from wiretool.net.programs.server_process import ServerProcess\n"
     "    with ServerProcess(shlex.join(waits), []): print('missed')",
 ]
@@ -56,9 +56,9 @@ next(items)
 #: Starts a process that does nothing but wait.
 CHILD = """
 import subprocess, sys
-from wiretool.load.run.children import _child
+from wiretool.net.programs.child import child_process
 
-with _child([sys.executable, "-c", "import time; time.sleep(60)"]) as child:
+with child_process([sys.executable, "-c", "import time; time.sleep(60)"]) as child:
     print(child.pid, flush=True)
     child.wait()
 """

@@ -74,10 +74,19 @@ def assert_replays(
     addresses = targets_from(_target_texts(target, path), ())
     addresses |= controller_from(_address_text(controller), ()) if controller else {}
     ports = [f"{port}={name}" for port, name in ports_of(path).items()]
-    playing = Playing(addresses, None, speed_from(speed), timeout_s, None, (), None, 0)
+    playing = Playing(
+        targets=addresses,
+        prepare=None,
+        speed=speed_from(speed),
+        timeout_s=timeout_s,
+        record=None,
+        rules=(),
+        rules_file=None,
+        seed=0,
+    )
     with TemporaryDirectory(prefix="wiretool-") as folder, _usual_collector():
         report = Path(folder) / "report.txt"
-        judging = Judging(ReportFormat.TEXT, report, None, None, None, min_judged)
+        judging = Judging(ReportFormat.TEXT, output=report, junit=None, html=None, expect=None, min_judged=min_judged)
         try:
             is_alike = is_replayed(Reading([path], "auto", ports), playing, judging)
         except Unmet as err:  # nothing to replay, or to judge

@@ -93,6 +93,9 @@ class MockServer:
         self._protocols = protocols
         self._rules = rules
         self._is_stopped = False
+        #: The records of the recording as it was when it had so many bytes.
+        self._read_records: list[Record] = []
+        self._read_bytes = 0
 
     def __repr__(self) -> str:
         return f"<mock server of {self.protocol} at {self.address}>"
@@ -172,9 +175,15 @@ class MockServer:
 
         The last packet may be half written; then it is read again.
         """
+        path = self.recording
+        size = path.stat().st_size
+        if size != self._read_bytes:
+            self._read_records, self._read_bytes = self._read(path), size
+        return self._read_records
+
+    def _read(self, path: Path) -> list[Record]:
         from wiretool.dissect.dissector import read
 
-        path = self.recording
         for _ in range(TRIES):
             try:
                 return list(read(path, ports=self.ports))

@@ -3,14 +3,12 @@
 None of them outlives this process.
 """
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic, sleep
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,12 +18,8 @@ from wiretool.load.measure.intervals import Orders, Said
 from wiretool.load.part import load_part
 from wiretool.load.run.bench_folder import working_folder
 from wiretool.net.addresses import Address, address_from
-from wiretool.processes import held_interrupts, parent_death_hook
+from wiretool.net.programs.child import child_process, wait_ready
 
-#: How long a mock may take to be ready, and a process of ours to end once it was asked to.
-READY_S = 30.0
-END_S = 15.0
-LOOK_S = 0.02
 #: A mock that is left alone ends so long after the run would have.
 ALONE_S = 120.0
 
@@ -63,7 +57,7 @@ def mock_server(
         command += [word for rule in faults for word in ("--fault", rule)]
         command += load_part(protocol).mock_options
         command += ["--rate", str(feed_per_s)] if feed_per_s else []
-        with log.open("wb") as errors, _child(command, stderr=errors) as child:
+        with log.open("wb") as errors, child_process(command, stderr=errors) as child:
             doors = _ready(child, ready, log)
             yield Mock(address_from(next(iter(doors.values())), option="--listen"), child.pid)
         for line in log.read_text(errors="replace").splitlines():
@@ -72,14 +66,12 @@ def mock_server(
 
 
 def _ready(child: "subprocess.Popen[bytes]", ready: Path, log: Path) -> dict[str, str]:
-    """Where the endpoints of a server are, by name, once it is ready."""
-    end_s = monotonic() + READY_S
-    while not ready.exists():
-        if child.poll() is not None or monotonic() > end_s:
-            said = log.read_text(errors="replace").strip().splitlines()
-            raise PeerError(f"the mock did not get ready: {said[-1] if said else 'it said nothing'}")
-        sleep(LOOK_S)
-    endpoints: dict[str, str] = json.loads(ready.read_text())["endpoints"]
+    """Return the address of each endpoint of a server by its name, once it is ready."""
+    content = wait_ready(child, ready)
+    if content is None:
+        lines = log.read_text(errors="replace").strip().splitlines()
+        raise PeerError(f"the mock did not get ready: {lines[-1] if lines else 'it said nothing'}")
+    endpoints: dict[str, str] = content["endpoints"]
     return endpoints
 
 
@@ -111,47 +103,5 @@ def load_process(*, is_silent: bool = False) -> Iterator[Load]:
     """A process in which Locust runs, until the block ends; a silent one is told its orders and says nothing here."""
     command = [sys.executable, "-m", "wiretool.load.run.process"]
     stdout = subprocess.DEVNULL if is_silent else subprocess.PIPE
-    with _child(command, stdin=subprocess.PIPE, stdout=stdout) as child:
+    with child_process(command, stdin=subprocess.PIPE, stdout=stdout) as child:
         yield Load(child)
-
-
-@contextmanager
-def _child(
-    command: Sequence[str],
-    *,
-    stdin: int = subprocess.DEVNULL,
-    stdout: int = subprocess.DEVNULL,
-    stderr: IO[bytes] | None = None,
-) -> "Iterator[subprocess.Popen[bytes]]":
-    """Run a process until the block ends, or this process does. It has a session of its own: Ctrl-C and the end of a
-    terminal reach this process alone, which passes on what the child has to know.
-    """
-    child = None
-    try:
-        with held_interrupts():
-            child = subprocess.Popen(
-                command,
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
-                start_new_session=True,
-                preexec_fn=None if sys.platform == "win32" else parent_death_hook(),
-            )
-        yield child
-    finally:
-        if child is not None:
-            _end(child)
-
-
-def _end(child: "subprocess.Popen[bytes]") -> None:
-    """Let it end, and make it where it does not."""
-    for pipe in (child.stdin, child.stdout):
-        if pipe is not None:
-            with suppress(OSError):  # it may be gone, with something for it unsent
-                pipe.close()
-    child.terminate()
-    try:
-        child.wait(END_S)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()

@@ -1,23 +1,19 @@
 """A mock server in a process of its own: `wiretool serve`, controlled through its API."""
 
-import json
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from wiretool.errors import PeerError, UsageError
 from wiretool.net.addresses import Address, address_from
+from wiretool.net.programs.child import READY_S, child_process, wait_ready
 from wiretool.net.serving.control_client import ControlClient
 from wiretool.net.serving.mock_thread import RuleCounts
-from wiretool.processes import exit_words, held_interrupts, parent_death_hook
+from wiretool.processes import exit_words
 
-#: Seconds until it is ready, between two looks, and from SIGTERM to SIGKILL.
-READY_S, LOOK_S, STOP_S = 30.0, 0.01, 10.0
 #: The longest that a server outlives a process that was killed, on systems that do not end it at once.
 DURATION = "1h"
 #: The exit code of wrong usage.
@@ -39,9 +35,13 @@ class MockProcess:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="wiretool-")))
             self._stderr = stack.enter_context((folder / "stderr").open("w+b"))
             ready = folder / "ready"
-            self._process = start_server([*words, "--record", str(record), "--ready-file", str(ready)], self._stderr)
-            stack.callback(self._end)
-            content = self._wait_ready(ready)
+            command = server_command([*words, "--record", str(record), "--ready-file", str(ready)])
+            #: Ends the process; the folder is kept until its log is read.
+            self._ending = stack.enter_context(ExitStack())
+            self._process = self._ending.enter_context(child_process(command, stderr=self._stderr))
+            content = wait_ready(self._process, ready)
+            if content is None:
+                raise self._why_not_ready()
             self.addresses = {name: _address(text) for name, text in content["endpoints"].items()}
             self._control = ControlClient(_address(content["control"]))
             self._open = stack.pop_all()
@@ -54,20 +54,13 @@ class MockProcess:
         self._stderr.seek(0)
         return self._stderr.read().decode("utf-8", "replace").splitlines()
 
-    def _wait_ready(self, ready: Path) -> Mapping[str, Any]:
-        """Return the content of the ready file, once it is there."""
-        give_up_s = time.monotonic() + READY_S
-        while not ready.exists():
-            status = self._process.poll()
-            if status is not None:
-                why = "\n".join(self.log).removeprefix("wiretool: ")[-SHOWN_MAX:]
-                error = UsageError if status == USAGE else PeerError
-                raise error(why or f"wiretool serve {exit_words(status)}")
-            if time.monotonic() > give_up_s:
-                raise PeerError(f"wiretool serve: not ready within {READY_S:g} s")
-            time.sleep(LOOK_S)
-        found: Mapping[str, Any] = json.loads(ready.read_text())
-        return found
+    def _why_not_ready(self) -> PeerError | UsageError:
+        status = self._process.poll()
+        if status is None:
+            return PeerError(f"wiretool serve: not ready within {READY_S:g} s")
+        why = "\n".join(self.log).removeprefix("wiretool: ")[-SHOWN_MAX:]
+        error = UsageError if status == USAGE else PeerError
+        return error(why or f"wiretool serve {exit_words(status)}")
 
     # -- fault rules and operations, as of `MockThread` ------------------------------------------------------------
 
@@ -103,34 +96,17 @@ class MockProcess:
     def stop(self) -> None:
         """Stop it. PeerError with the end of its log where it ended before, or by a failure."""
         died_early = self._process.poll() is not None
-        self._end()
+        self._ending.close()
         status, lines = self._process.returncode, self.log
         self._last_log = lines
         self._open.close()
         if status or died_early:
             raise PeerError("\n".join([f"wiretool serve {exit_words(status)}", *lines])[-SHOWN_MAX:])
 
-    def _end(self) -> None:
-        self._process.terminate()
-        try:
-            self._process.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
 
-
-def start_server(words: Sequence[str], stderr: IO[bytes]) -> "subprocess.Popen[bytes]":
-    """Start `wiretool serve`, which ends with this process."""
-    command = [sys.executable, "-m", "wiretool", "serve", *words, "--control", "127.0.0.1:0", "--duration", DURATION]
-    with held_interrupts():
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=stderr,
-            preexec_fn=parent_death_hook(),
-            start_new_session=True,
-        )
+def server_command(words: Sequence[str]) -> list[str]:
+    """Return the command of `wiretool serve`, which ends by itself where this process was killed."""
+    return [sys.executable, "-m", "wiretool", "serve", *words, "--control", "127.0.0.1:0", "--duration", DURATION]
 
 
 def _address(text: str) -> Address:
