@@ -46,3 +46,14 @@ def json_schema(
     from wiretool.commands.export.json_schema import export_json_schema
 
     export_json_schema(protocol, output)
+
+
+@export.command()
+def kaitai(
+    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="pravega or pravega-draft")],
+    output: OutputFile = None,
+) -> None:
+    """Write a Kaitai Struct file (.ksy) of the frames of one direction of a connection."""
+    from wiretool.commands.export.kaitai import export_kaitai
+
+    export_kaitai(protocol, output)
