@@ -120,6 +120,13 @@ def test_connection_cut(driver: list[str], tmp_path: Path, scope: str, rule: str
     assert_exactly_once(seen, 5000, 10, 100)
 
 
+def test_a_fault_is_caused_through_the_control_api(driver: list[str], tmp_path: Path, scope: str) -> None:
+    """With the class that docs/testcontainers.md shows."""
+    with pravega_server(tmp_path, "--control", "127.0.0.1:0") as server:
+        seen = scenario(driver, "controlled", server, scope=scope, control=server.control_at)
+    assert seen == {"has_acted": True, "events": ["before", "across", "after"]}
+
+
 def test_stream_scaled_under_a_writer(driver: list[str], server: Server, scope: str) -> None:
     seen = scenario(driver, "scaling", server, scope=scope, count=500, keys=10)
     assert seen["segments"] == [3, 2]

@@ -167,6 +167,16 @@ FaultRules = Annotated[
     typer.Option("--fault", metavar="RULE", show_default=False, help="fault rule, CONDITION: ACTION; repeatable"),
 ]
 FaultFile = Annotated[Path | None, typer.Option(parser=path_from, metavar="FILE", help="TOML file of fault rules")]
+ControlHosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-remote",
+        metavar="HOST",
+        show_default=False,
+        help="let --control be any address, for requests that name this host; each program that reaches it controls "
+        "wiretool; repeatable",
+    ),
+]
 ControlAddress = Annotated[str, typer.Option(metavar="ADDRESS", help="serve the control API at this loopback address")]
 OtlpEndpoint = Annotated[
     str,

@@ -214,6 +214,22 @@ def test_only_this_machine() -> None:
         controlled(Host(EchoMock(), print), Address("0.0.0.0", 1), say=print)
 
 
+def test_other_machines_that_are_allowed() -> None:
+    """The header is that of a request to the host, whatever address it is at."""
+
+    async def story() -> None:
+        host = Host(EchoMock(), print)
+        async with controlled(host, Address("0.0.0.0", 0), say=print, allowed_hosts=["box.example"]) as address:
+            for name, status in (("box.example", 200), ("127.0.0.1", 200), ("other.example", 400)):
+                head = f"GET /connections HTTP/1.1\r\nHost: {name}:{address.port}\r\nConnection: close\r\n\r\n"
+                reader, writer = await asyncio.open_connection(LOOPBACK, address.port)
+                writer.write(head.encode())
+                assert (await reader.readline()).split()[1] == str(status).encode()
+                writer.close()
+
+    run(story)
+
+
 def test_a_port_in_use() -> None:
     async def story() -> None:
         async with hosted(EchoMock(), interceptor=Interceptor(seed=1)) as (host, address, _):

@@ -8,6 +8,7 @@ import typer
 from wiretool.commands.options import (
     ConnectionsMax,
     ControlAddress,
+    ControlHosts,
     FaultFile,
     FaultRules,
     ListenAddress,
@@ -76,6 +77,7 @@ def serve(
     fault: FaultRules = None,
     faults: FaultFile = None,
     control: ControlAddress = "",
+    allow_remote: ControlHosts = None,
     otlp: OtlpEndpoint = "",
     record: RecordFile = None,
     ready_file: ReadyFile = None,
@@ -121,6 +123,7 @@ def serve(
             (feed,),
             otlp,
             keylog,
+            allow_remote or (),
         )
         with serving(mock, listens, options) as (host, plan):
             run(host, plan)

@@ -52,6 +52,8 @@ class ServeOptions:
     otlp: str = ""
     #: Where the secrets of TLS connections are written to.
     keylog: Path | None = None
+    #: Hosts that requests to the control API may name beside those of loopback.
+    control_hosts: Sequence[str] = ()
 
 
 @contextmanager
@@ -193,7 +195,7 @@ def plan_for(
         duration_s=options.duration_s,
         ready=lambda bound: begin(subject, bound),
         look=look,
-        beside={"control": control_for(subject, options.control)} if options.control else {},
+        beside={"control": control_for(subject, options)} if options.control else {},
     )
 
 
@@ -232,12 +234,13 @@ def is_ready_file(path: Path) -> bool:
         return False
 
 
-def control_for(subject: "Subject", text: str) -> "AbstractAsyncContextManager[Address]":
-    """The control API at an address. The web framework is imported only for those who want it."""
+def control_for(subject: "Subject", options: ServeOptions) -> "AbstractAsyncContextManager[Address]":
+    """Return the context of the control API. The web framework is imported only for those who want it."""
     from wiretool.net.addresses import address_from
     from wiretool.net.serving.control import controlled
 
-    return controlled(subject, address_from(text, option="--control"), say=tell)
+    address = address_from(options.control, option="--control")
+    return controlled(subject, address, say=tell, allowed_hosts=options.control_hosts)
 
 
 def begin(subject: "Host | Tap", bound: "Mapping[str, Address]") -> None:

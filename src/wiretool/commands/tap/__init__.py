@@ -8,6 +8,7 @@ import typer
 from wiretool.commands.options import (
     ConnectionsMax,
     ControlAddress,
+    ControlHosts,
     FaultFile,
     FaultRules,
     Format,
@@ -61,6 +62,7 @@ def tap(
     faults: FaultFile = None,
     seed: Seed = 0,
     control: ControlAddress = "",
+    allow_remote: ControlHosts = None,
     otlp: OtlpEndpoint = "",
     record: RecordFile = None,
     ready_file: ReadyFile = None,
@@ -93,6 +95,7 @@ def tap(
         (upstream_ca,),
         otlp,
         keylog,
+        allow_remote or (),
     )
     shown = Shown(format_, tree, dump, where or "", fields, output)
     with tapping(sides, options, shown, advertise=advertise, is_tls=upstream_tls, authority=upstream_ca) as (

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Annotated, Any, Protocol
 
@@ -72,8 +72,8 @@ class RuleRow(BaseModel):
     why: str
 
 
-def control_app(subject: Subject) -> FastAPI:
-    """The API for a subject."""
+def control_app(subject: Subject, allowed_hosts: Sequence[str] = ()) -> FastAPI:
+    """Return the API for a subject; requests may name these hosts beside those of loopback."""
     app = FastAPI(
         title="wiretool control",
         version=__version__,
@@ -84,7 +84,7 @@ def control_app(subject: Subject) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
     )
     # A page in a browser may reach loopback too: by a name of its own, which is not served, or by ours.
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, "[::1]"])
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, "[::1]", *allowed_hosts])
 
     @app.middleware("http")
     async def no_pages(request: Request, go_on: Callable[[Request], Awaitable[Response]]) -> Response:
@@ -212,17 +212,26 @@ class _Quiet(uvicorn.Server):
 
 
 def controlled(
-    subject: Subject, address: Address, *, say: Callable[[str], None]
+    subject: Subject, address: Address, *, say: Callable[[str], None], allowed_hosts: Sequence[str] = ()
 ) -> AbstractAsyncContextManager[Address]:
-    """The API served at an address while the context lasts; `say` is told where. UsageError unless it is loopback."""
-    if address.host not in LOOPBACK:
-        raise UsageError(f"--control {address}: not a loopback address; expected 127.0.0.1 or ::1")
-    return _controlled(subject, address, say)
+    """Return the context in which the API is served at an address; `say` takes a line with the address.
+
+    UsageError for an address that is not loopback, unless requests may name other hosts than those of loopback.
+    """
+    if address.host not in LOOPBACK and not allowed_hosts:
+        raise UsageError(
+            f"--control {address}: not a loopback address; expected 127.0.0.1 or ::1, or --allow-remote HOST"
+        )
+    return _controlled(subject, address, say, allowed_hosts)
 
 
 @asynccontextmanager
-async def _controlled(subject: Subject, address: Address, say: Callable[[str], None]) -> AsyncIterator[Address]:
-    config = uvicorn.Config(control_app(subject), log_config=None, access_log=False, lifespan="off", ws="none")
+async def _controlled(
+    subject: Subject, address: Address, say: Callable[[str], None], allowed_hosts: Sequence[str]
+) -> AsyncIterator[Address]:
+    config = uvicorn.Config(
+        control_app(subject, allowed_hosts), log_config=None, access_log=False, lifespan="off", ws="none"
+    )
     server = _Quiet(config)
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:

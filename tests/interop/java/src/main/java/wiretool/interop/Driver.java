@@ -16,6 +16,7 @@ public final class Driver {
             Map.entry("batch", Readers::batch),
             Map.entry("bytes", ByteStreams::bytes),
             Map.entry("checkpoint", Readers::checkpoint),
+            Map.entry("controlled", Faults::controlled),
             Map.entry("events", Events::events),
             Map.entry("expired", Ends::expired),
             Map.entry("forbidden", Streams::forbidden),

@@ -63,6 +63,10 @@ final class Session implements AutoCloseable {
         controller = new ControllerImpl(ControllerImplConfig.builder().clientConfig(config).build(), executor);
     }
 
+    String option(String name) {
+        return options.get(name);
+    }
+
     int number(String option) {
         return Integer.parseInt(options.get(option));
     }
