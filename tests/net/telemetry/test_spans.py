@@ -76,7 +76,8 @@ def test_a_receiver_that_refuses_is_reported_once() -> None:
 
 
 def test_without_a_receiver_it_ends_in_time_and_counts_the_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spans, "FLUSH_S", 0.2)
+    """The SDK tries again all the time: the first refusal must be before the end of it, on a busy machine too."""
+    monkeypatch.setattr(spans, "FLUSH_S", 2.0)
     with receiving() as receiver:
         pass
     sender, count, report = sent(receiver.url)
