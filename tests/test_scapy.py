@@ -1,0 +1,105 @@
+"""Layers of Scapy: what they dissect and build is what `decode` and the codec have."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scapy.layers.inet import IP, TCP
+from scapy.packet import Packet, split_bottom_up
+from scapy.sendrecv import sniff
+from scapy.sessions import TCPSession
+
+from tests.helpers.examples import needs_protocol
+from wiretool.dissect.dissector import read
+from wiretool.errors import EncodeError, UsageError
+from wiretool.records import Record
+from wiretool.scapy import MessageLayer, bind, frame_layer, layers_of
+
+CAPTURES = Path(__file__).parents[1] / "captures"
+SAMPLE = [
+    pytest.param("pravega/txn.pcap"),
+    pytest.param("pravega-draft/blocks.pcap"),
+    pytest.param("sbp/rs_append.pcap"),
+    pytest.param("sbp/pd_heartbeat.pcap"),
+    pytest.param("sbp-0.1/s1_streams.pcap", marks=needs_protocol("sbp-0.1")),
+    pytest.param("offramp/plain.pcap", marks=needs_protocol("offramp")),
+]
+
+
+@pytest.fixture
+def bound() -> Iterator[dict[str, int]]:
+    """Bind protocols for the time of a test: the port of each, to be set."""
+    ports: dict[str, int] = {}
+    yield ports
+    for protocol, port in ports.items():
+        for end in ("sport", "dport"):
+            split_bottom_up(TCP, frame_layer(protocol), **{end: port})
+
+
+def messages_in(packet: Packet) -> Iterator[MessageLayer]:
+    layer = packet.getlayer(TCP)
+    while layer:
+        layer = layer.payload
+        if isinstance(layer, MessageLayer):
+            yield layer
+
+
+def values_of(record: Record) -> dict[str, Any]:
+    """Return the fields of a record as a layer has them."""
+    names = layers_of(record.protocol)[record.message].fields_desc
+    if [field.name for field in names] == ["values"]:
+        return {"values": record.fields}
+    return {field.name: getattr(record.fields, field.name) for field in names}
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_captures_are_dissected_as_by_decode(name: str, bound: dict[str, int]) -> None:
+    protocol = name.partition("/")[0]
+    records = [record for record in read(CAPTURES / name) if record.kind == "frame" and record.protocol == protocol]
+    (port,) = {int(record.server.rpartition(":")[2]) for record in records}
+    bind(protocol, port)
+    bound[protocol] = port
+    packets = sniff(offline=str(CAPTURES / name), session=TCPSession)
+    found = [layer for packet in packets for layer in messages_in(packet)]
+    assert [(layer.message, layer.side, layer.self_build()) for layer in found] == [
+        (record.message, record.side, record.raw) for record in records
+    ]
+    for layer, record in zip(found, records, strict=True):
+        assert layer.fields == values_of(record)
+
+
+def test_a_changed_value_is_encoded(bound: dict[str, int]) -> None:
+    bind("pravega")
+    bound["pravega"] = 12345
+    pravega = layers_of("pravega")
+    made = (
+        IP()
+        / TCP(dport=12345)
+        / pravega["Hello"](high_version=17, low_version=5)
+        / pravega["SetupAppend"](segment="a/b/0")
+    )
+    again = IP(bytes(made))
+    assert [layer.message for layer in messages_in(again)] == ["Hello", "SetupAppend"]
+    again[pravega["SetupAppend"]].segment = "x/y/1"
+    assert bytes(again).endswith(b"\x00\x05x/y/1\x00\x00")
+    assert bytes(again)[:-12] == bytes(made)[:-12]
+
+
+def test_structures_are_given_as_json() -> None:
+    layer = layers_of("pravega")["ReadTable"](segment="a/b/0", keys=[{"data": "6b", "key_version": 3}])
+    assert b"k" in bytes(layer)
+
+
+def test_bad_values_and_names() -> None:
+    with pytest.raises(EncodeError, match="segment"):
+        bytes(layers_of("pravega")["SetupAppend"](segment=5))
+    with pytest.raises(UsageError, match="no protocol is called 'nothing'"):
+        layers_of("nothing")
+
+
+def test_bytes_that_are_no_whole_frame_stay_raw(bound: dict[str, int]) -> None:
+    bind("pravega")
+    bound["pravega"] = 12345
+    packet = IP(bytes(IP() / TCP(dport=12345) / (b"\x00\x00\x00\x01\x00\x00\x00\x21short")))
+    assert [type(packet[TCP].payload).__name__, bytes(packet[TCP].payload)[-5:]] == ["Raw", b"short"]
