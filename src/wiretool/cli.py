@@ -19,6 +19,7 @@ from wiretool.commands.diff import diff
 from wiretool.commands.encode import encode
 from wiretool.commands.explain import explain
 from wiretool.commands.export import export
+from wiretool.commands.extcap import extcap
 from wiretool.commands.fuzz import fuzz
 from wiretool.commands.narrow_help import fit_help
 from wiretool.commands.pipeline import app as pipeline
@@ -92,6 +93,7 @@ for command in (decode, stats, encode, explain, serve, tap, replay, diff):
 app.command(cls=FuzzCommand)(fuzz)
 app.command(cls=ConformCommand)(conform)
 app.command("slice")(slice_)
+app.command()(extcap)
 app.add_typer(control, name="control")
 app.add_typer(export, name="export")
 app.add_typer(bench, name="bench")

@@ -2,11 +2,12 @@
 
 import codecs
 import os
+import select
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from stat import S_IMODE, S_ISREG
+from stat import S_IMODE, S_ISFIFO, S_ISREG
 from types import TracebackType
 from typing import BinaryIO, Self
 
@@ -60,6 +61,14 @@ class Output:
         """Write what is gathered."""
         parts, self._parts, self._size = self._parts, [], 0
         self._put("".join(parts).encode(self._encoding, "backslashreplace"))
+
+    def has_reader(self) -> bool:
+        """Return whether another program reads the pipe that is written to; always for a file."""
+        if not S_ISFIFO(os.fstat(self._file.fileno()).st_mode):
+            return True
+        poll = select.poll()
+        poll.register(self._file, 0)
+        return not poll.poll(0)  # errors are always reported: a pipe without readers has one
 
     def _put(self, data: bytes | memoryview) -> None:
         try:

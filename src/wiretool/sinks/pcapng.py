@@ -42,6 +42,10 @@ class Recording:
         self._has_begun = True
         self._output.write_bytes(section() + interface(ETHERNET))
 
+    def has_reader(self) -> bool:
+        """Return whether another program still reads the pipe that is written to; always for a file."""
+        return self._output.has_reader()
+
     def opened(self, connection: int, client: Address, server: Address, now_ns: int) -> None:
         """A new connection."""
         self.begin()

@@ -22,11 +22,12 @@ def formats() -> None:
 def wireshark(
     output: OutputFile = None,
     install: Annotated[
-        bool, typer.Option("--install", help="write into the folder where Wireshark looks for plugins")
+        bool, typer.Option("--install", help="install it, and the interface 'wiretool tap', for Wireshark")
     ] = False,
 ) -> None:
     """Write a dissector for Wireshark, in Lua.
 
+    --install also adds a tap to the interfaces that Wireshark captures from.
     Protocols whose messages cannot be described in Lua are skipped, and listed on stderr.
     """
     from wiretool.commands.export.run import export_wireshark

@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 
 from wiretool import __version__
+from wiretool.commands.export.extcap_launcher import install_launcher, make_folder
 from wiretool.commands.options import tell
-from wiretool.errors import UsageError, system_reason, write_error
+from wiretool.errors import UsageError
 from wiretool.export.wireshark import is_exportable, make_dissector
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.sinks.output import open_whole_output
@@ -16,15 +17,12 @@ PLUGIN = "wiretool.lua"
 
 
 def export_wireshark(output: Path | None, *, is_installed: bool) -> None:
-    """Write the dissector to a file, or to the plugins of Wireshark."""
+    """Write the dissector to a file, or to the plugins of Wireshark, and then install the capture interface, too."""
     if is_installed and output is not None:
         raise UsageError("-o and --install: expected one of them")
     if is_installed:
         output = plugin_folder() / PLUGIN
-        try:
-            output.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as err:
-            raise write_error(f"cannot make {output.parent}: {system_reason(err)}", err) from err
+        make_folder(output.parent)
     exported = [each for each in PROTOCOLS.values() if is_exportable(each)]
     with open_whole_output(output) as out:
         out.write(make_dissector(exported, __version__))
@@ -32,7 +30,17 @@ def export_wireshark(output: Path | None, *, is_installed: bool) -> None:
     if skipped:
         tell(f"skipped {', '.join(skipped)}: declarations alone do not describe their messages")
     if is_installed:
+        install_interface()
         tell(f"installed {output}; Wireshark loads it at the next start")
+
+
+def install_interface() -> None:
+    """Install the capture interface of Wireshark, where a shell can start it."""
+    if sys.platform == "win32":
+        tell("skipped the interface 'wiretool tap': Wireshark on Windows requires another program to start it")
+        return
+    paths = install_launcher(Path.home())
+    tell(f"installed {' and '.join(map(str, paths))}; Wireshark then has the interface 'wiretool tap'")
 
 
 def plugin_folder() -> Path:

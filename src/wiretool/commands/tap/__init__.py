@@ -1,6 +1,5 @@
 """`wiretool tap PROTOCOL`: a proxy before a server that shows and records messages, and applies fault rules."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -24,25 +23,25 @@ from wiretool.commands.options import (
     WrittenKeyLog,
     where_from,
 )
+from wiretool.commands.tap.options import (
+    AdvertisedAddress,
+    ControllerAddress,
+    UpstreamAddress,
+    UpstreamCa,
+    UpstreamController,
+    UpstreamTls,
+)
 
 
 def tap(
     protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="protocol of the server")],
-    upstream: Annotated[str, typer.Option(metavar="ADDRESS", show_default=False, help="address of the real server")],
+    upstream: UpstreamAddress,
     listen: ListenAddress = "",
-    controller: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Pravega: listen for clients of the controller at this address")
-    ] = "",
-    upstream_controller: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Pravega: the controller of the server")
-    ] = "",
-    advertise: Annotated[
-        str, typer.Option(metavar="HOST[:PORT]", help="Pravega: address that getURI returns for the tap")
-    ] = "",
-    upstream_tls: Annotated[bool, typer.Option("--upstream-tls", help="use TLS to the server")] = False,
-    upstream_ca: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="trust these PEM certificates of the server")
-    ] = None,
+    controller: ControllerAddress = "",
+    upstream_controller: UpstreamController = "",
+    advertise: AdvertisedAddress = "",
+    upstream_tls: UpstreamTls = False,
+    upstream_ca: UpstreamCa = None,
     tls_cert: TlsCertificate = None,
     tls_key: TlsKey = None,
     keylog: WrittenKeyLog = None,

@@ -56,9 +56,18 @@ class Shown:
 
 @contextmanager
 def tapping(
-    sides: Sequence[Side], options: ServeOptions, shown: Shown, *, advertise: str, is_tls: bool, authority: Path | None
+    sides: Sequence[Side],
+    options: ServeOptions,
+    shown: Shown | None,
+    *,
+    advertise: str,
+    is_tls: bool,
+    authority: Path | None,
 ) -> "Iterator[tuple[Tap, Plan]]":
-    """A tap and what to run it with; whatever is wrong is said before a socket opens."""
+    """A tap and what to run it with; whatever is wrong is said before a socket opens.
+
+    Without `shown` it writes no records.
+    """
     from wiretool.net.addresses import Address
     from wiretool.net.serving.tap import Tap
 
@@ -66,7 +75,7 @@ def tapping(
         raise UsageError("--upstream-ca: requires --upstream-tls")
     if options.keylog is not None and not is_tls and options.certificate is None:
         raise UsageError("--keylog: requires --upstream-tls or --tls-cert")
-    check_files(options, shown.output)
+    check_files(options, None if shown is None else shown.output)
     told = advertised(advertise)
     with ExitStack() as stack:
         ways, listens = ways_for(sides, is_tls=is_tls, authority=authority)
@@ -74,7 +83,7 @@ def tapping(
         if told is not None and CONTROLLER not in ways:
             raise UsageError("--advertise: requires --upstream-controller")
         protocols = [way.protocol.name for way in ways.values()]
-        on_record = stack.enter_context(written(shown, protocols))
+        on_record = discard if shown is None else stack.enter_context(written(shown, protocols))
         tap = Tap(
             ways,
             rules_for(protocols, options.rules, options.rules_file),
@@ -86,7 +95,7 @@ def tapping(
         tap.observer, watch = observer_for(options.control, options.otlp, stack, seen_by="client")
         limit_connections(tap, options, files_each=2)
         tap.recording = recording_for(options, stack)
-        tap.tell, look = counters_for(tap.snapshot, stack, is_shared=shown.output is None and sys.stdout.isatty())
+        tap.tell, look = counters_for(tap.snapshot, stack, is_shared=is_on_terminal(shown))
         yield tap, plan_for(tap, listens, options, both(look, watch))
     tell_in_force(tap.interceptor)
 
@@ -135,6 +144,15 @@ def way_of(side: Side, *, is_tls: bool, authority: Path | None) -> "tuple[Way, A
         raise UsageError(f"{side.upstream_option} {upstream}: is the tap's own address; see {side.listen_option}")
     context = client_context(authority, alpn=alpn_of(protocol.name)) if is_tls else None
     return Way(protocol, upstream, context), listen
+
+
+def discard(record: "Record") -> None:
+    """Write nothing of a record."""
+
+
+def is_on_terminal(shown: Shown | None) -> bool:
+    """Return whether records are written to a terminal."""
+    return shown is not None and shown.output is None and sys.stdout.isatty()
 
 
 @contextmanager

@@ -32,6 +32,8 @@ class Plan:
     ready: Callable[[Mapping[str, Address]], None] = field(default=lambda bound: None)
     #: Called again and again while it runs.
     look: Callable[[], None] | None = None
+    #: Whether the totals are reported at the end.
+    has_totals: bool = True
     #: Entered when the doors are open, and left when it stops: the control API; each gives where it is.
     beside: Mapping[str, AbstractAsyncContextManager[Address]] = field(default_factory=dict)
 
@@ -65,7 +67,8 @@ async def _run(running: Station, plan: Plan, stopped: asyncio.Event) -> None:
                 stack.callback(plan.ready_file.unlink, missing_ok=True)
             plan.ready(bound)
             await _until(stopped, plan)
-            running.tell(running.totals())
+            if plan.has_totals:
+                running.tell(running.totals())
     finally:
         await running.stop()
     if running.failure is not None:
