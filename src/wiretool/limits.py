@@ -85,9 +85,9 @@ TLS_LOST_RECORDS_MAX = 2_048
 TLS_TRIED_BYTES_MAX = 128 * 1024 * 1024
 #: TLS: connections of which secrets are kept; each takes about a kilobyte.
 TLS_SECRETS_MAX = 1_000_000
-#: Dissect: capture time after which a live source no longer holds messages for the sake of a surer protocol. With a
-#: pause of the source (commands/decode/growing.py) before it, the first message still appears within half a second.
-UNDECIDED_NS_MAX = 200_000_000
+#: Dissect: capture time after which a live source no longer holds messages for the sake of a surer protocol. With the
+#: time between two ticks (commands/decode/growing.py) after it, the first message still appears within 200 ms.
+UNDECIDED_NS_MAX = 150_000_000
 #: Commands: one line of hex or JSON; two characters a byte of the largest message, and room for names.
 LINE_CHARACTERS_MAX = 160 * 1024 * 1024
 #: Dissect: items of one side that wait while the other side's next frame is looked for, so that requests stay before

@@ -13,7 +13,7 @@ from wiretool.capture.files import live
 from wiretool.cli import app
 from wiretool.commands.decode import decode
 from wiretool.commands.options import DecodeFormat
-from wiretool.errors import Stopped, Unmet
+from wiretool.errors import Stopped, Unmet, UsageError
 
 HELLO = bytes.fromhex("ffffff81000000080000001100000005")
 SAID = [each.data for each in tcp_packets([("client", HELLO)], server=("10.0.0.2", 12345), end="")]
@@ -101,6 +101,13 @@ def test_the_second_ctrl_c_stops_it_at_once(monkeypatch: pytest.MonkeyPatch) -> 
 
     with pytest.raises(Stopped):
         run_on(monkeypatch, SAID, press_twice)
+
+
+@pytest.mark.parametrize("name", ["rpcap://host:2002/eth0", "ssh://host/eth0"])
+def test_an_interface_of_another_machine_is_refused(name: str) -> None:
+    why = f"--live {name}: not an interface of this machine; .*: ssh HOST tcpdump .* [|] wiretool decode -$"
+    with pytest.raises(UsageError, match=why):
+        decode(live=name)
 
 
 def test_the_exit_code(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

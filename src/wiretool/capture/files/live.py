@@ -14,9 +14,9 @@ from wiretool.capture.packets import Packet, Tick
 from wiretool.errors import CaptureError, UsageError, system_reason
 
 #: How often a capture that hears nothing looks whether its time is over.
-POLL_S = 0.1
+POLL_S = 0.03
 #: How often one that receives packets gives a tick all the same.
-TICK_NS = 100_000_000
+TICK_NS = 30_000_000
 #: More than the largest packet that loopback and segmentation offload make.
 SNAP_BYTES = 256 * 1024
 #: What the kernel may hold for us: some tenths of a second of traffic on a fast link.
@@ -26,6 +26,11 @@ FORCE_BUFFER = 1, 33
 #: The link type, by Scapy's name of the layer.
 LINK_TYPES = {"Ether": 1, "CookedLinux": 113, "CookedLinuxV2": 276, "Loopback": 0, "IP": 101, "IPv6": 101}
 ETHERNET, RAW = 1, 101
+#: libpcap reads `rpcap://HOST/IFACE` only where it was built with remote capture, which is not its default.
+REMOTE = (
+    "not an interface of this machine; expected the name of one; capture on the other machine instead: "
+    "ssh HOST tcpdump --immediate-mode -U -B 65536 -w - -i IFACE tcp port PORT | wiretool decode -"
+)
 #: Below these Scapy keeps its configuration and caches.
 SCAPY_FOLDERS = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")
 #: Linux's hardware types of devices without link layer, as tunnels are: ARPHRD_NONE, ARPHRD_RAWIP, ARPHRD_PPP.
@@ -56,6 +61,8 @@ def _packets_until_ctrl_c(arrivals: Iterator[Packet | Tick]) -> Iterator[Packet]
 
 def _listen(interface: str, bpf: str) -> Any:
     """A Scapy socket that gets every packet of the interface once."""
+    if "://" in interface:
+        raise UsageError(f"--live {interface}: {REMOTE}")
     with _without_home_files():
         from scapy.config import conf
         from scapy.error import Scapy_Exception

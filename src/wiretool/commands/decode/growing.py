@@ -21,11 +21,11 @@ from wiretool.limits import UNDECIDED_NS_MAX
 
 #: What a pipe gave is settled once the pipe was empty for so long since, in one pause or in many short ones: a live
 #: source may never pause. The pipe of a file is not empty, so that its records do not depend on the time they take.
-SETTLED_S = 0.2
+SETTLED_S = 0.15
 #: Arrivals whose pauses differ by less are settled together.
 MARK_S = 0.02
 #: Packets read so soon after their capture are of a live source, which may never pause.
-FRESH_NS, TICK_NS = 2_000_000_000, 100_000_000
+FRESH_NS, TICK_NS = 2_000_000_000, 30_000_000
 #: Packets given to the main thread at once, and how many such batches may wait there.
 BATCH_PACKETS, BATCHES_MAX = 256, 8
 #: How often a thread that cannot hand over packets looks whether anybody still reads them.
