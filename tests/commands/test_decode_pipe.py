@@ -18,6 +18,7 @@ import pytest
 
 from tests.bench.talk import sbp_frame
 from tests.helpers.captures import pcap_bytes, pcapng_bytes, tcp_packets
+from tests.helpers.tls import talk_tls
 from wiretool.capture.files.reading import read_packets
 from wiretool.capture.packets import Packet
 from wiretool.codec.message import Side
@@ -233,6 +234,21 @@ def test_each_message_is_shown_before_the_next_is_written(made: Callable[..., by
             await_line(lines, b"KeepAlive")
             taken_s.append(time.monotonic() - since_s)
     assert median(taken_s[1:]) < PROMISE_S
+
+
+def test_secrets_that_are_logged_later_decrypt_messages(tmp_path: Path) -> None:
+    """The key log is empty when the program starts."""
+    keylog = tmp_path / "keys"
+    keylog.touch()
+    talk = talk_tls([("client", HELLO), ("server", HELLO), ("client", KEEP_ALIVE)])
+    packets = from_other_client(tcp_packets(talk.says, server=("10.0.0.2", 12345), acks=False, end=""), 1)
+    with decoding("--format", "ndjson", "--keylog", str(keylog)) as (lines, writer):
+        writer.write(pcap_bytes(PACKETS[:4]))
+        await_line(lines, b"Hello")  # the program has started
+        keylog.write_bytes(talk.keylog)
+        for packet in packets:
+            writer.write(record_of(packet))
+        await_line(lines, b"KeepAlive")  # while the pipe is open
 
 
 def test_head_ends_it_with_the_next_message() -> None:

@@ -341,7 +341,10 @@ class GrowingFile:
     def read_new(self) -> bytes:
         """Return the lines since the last call, or first the whole file. UsageError where it cannot be read."""
         try:
-            if self._at and self._path.stat().st_size <= self._at:
+            size = self._path.stat().st_size
+            if size < self._at:
+                self._at = 0  # the file was truncated
+            if self._at and size == self._at:
                 return b""
             with self._path.open("rb") as file:
                 file.seek(self._at)
