@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.forked import run
+from wiretool.commands.export.extcap_launcher import launcher_text
 from wiretool.protocols.base.registry import PROTOCOLS
 
 EXPORTED = ("pravega", "pravega-draft", "sbp")
@@ -31,6 +32,36 @@ def test_it_is_installed_where_wireshark_looks(tmp_path: Path) -> None:
     assert ended.stdout == b""
     assert ended.stderr.decode().splitlines()[-1] == f"wiretool: installed {path}; Wireshark loads it at the next start"
     assert "Proto(" in path.read_text()
+
+
+def test_the_interface_is_installed_for_each_version_of_wireshark(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "XDG_CONFIG_HOME"}
+    for config in ("", str(tmp_path / "other")):
+        home = tmp_path / "a home's" / config[-5:]
+        ended = run(
+            "export", "wireshark", "--install", env={**environment, "HOME": str(home), "XDG_CONFIG_HOME": config}
+        )
+        assert ended.returncode == 0, ended.stderr
+        older = Path(config or home / ".config") / "wireshark" / "extcap" / "wiretool"
+        paths = [home / ".local" / "lib" / "wireshark" / "extcap" / "wiretool", older]
+        assert all(path.stat().st_mode & 0o111 == 0o111 for path in paths)
+        assert f"installed {paths[0]} and {paths[1]}; Wireshark then" in ended.stderr.decode()
+        assert paths[0].read_text() == paths[1].read_text()
+
+
+def test_the_launcher_quotes_its_interpreter() -> None:
+    assert launcher_text("/a b/it's/python").splitlines()[-1] == (
+        "exec '/a b/it'\"'\"'s/python' -P -m wiretool extcap \"$@\""
+    )
+
+
+def test_folders_are_made_before_any_file(tmp_path: Path) -> None:
+    (tmp_path / ".config").write_text("as it was")
+    environment = {**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": ""}
+    ended = run("export", "wireshark", "--install", env=environment)
+    folder = tmp_path / ".config" / "wireshark" / "extcap"
+    assert (ended.returncode, ended.stderr.decode()) == (2, f"wiretool: cannot make {folder}: Not a directory\n")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / ".config"]
 
 
 def test_one_place_is_chosen(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from wiretool.errors import system_reason, write_error
@@ -29,11 +30,10 @@ def extcap_folders(home: Path) -> list[Path]:
     return [home / ".local" / "lib" / "wireshark" / "extcap", config / "wireshark" / "extcap"]
 
 
-def install_launcher(home: Path) -> list[Path]:
+def install_launcher(folders: Sequence[Path]) -> list[Path]:
     """Write the program into each folder, and return its paths. UsageError where one cannot be written."""
-    paths = [folder / LAUNCHER for folder in extcap_folders(home)]
+    paths = [folder / LAUNCHER for folder in folders]
     for path in paths:
-        make_folder(path.parent)
         with open_whole_output(path) as out:
             out.write(launcher_text(sys.executable))
         path.chmod(MODE)

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from wiretool import __version__
-from wiretool.commands.export.extcap_launcher import install_launcher, make_folder
+from wiretool.commands.export.extcap_launcher import extcap_folders, install_launcher, make_folder
 from wiretool.commands.options import tell
 from wiretool.errors import UsageError
 from wiretool.export.wireshark import is_exportable, make_dissector
@@ -22,7 +22,8 @@ def export_wireshark(output: Path | None, *, is_installed: bool) -> None:
         raise UsageError("-o and --install: expected one of them")
     if is_installed:
         output = plugin_folder() / PLUGIN
-        make_folder(output.parent)
+        for folder in (output.parent, *interface_folders()):  # all before any file is written
+            make_folder(folder)
     exported = [each for each in PROTOCOLS.values() if is_exportable(each)]
     with open_whole_output(output) as out:
         out.write(make_dissector(exported, __version__))
@@ -34,12 +35,17 @@ def export_wireshark(output: Path | None, *, is_installed: bool) -> None:
         tell(f"installed {output}; Wireshark loads it at the next start")
 
 
+def interface_folders() -> list[Path]:
+    """Return the folders of capture programs; none on Windows, which has no shell to start one."""
+    return [] if sys.platform == "win32" else extcap_folders(Path.home())
+
+
 def install_interface() -> None:
     """Install the capture interface of Wireshark, where a shell can start it."""
-    if sys.platform == "win32":
+    paths = install_launcher(interface_folders())
+    if not paths:
         tell("skipped the interface 'wiretool tap': Wireshark on Windows requires another program to start it")
         return
-    paths = install_launcher(Path.home())
     tell(f"installed {' and '.join(map(str, paths))}; Wireshark then has the interface 'wiretool tap'")
 
 
