@@ -24,9 +24,10 @@ DECODE = (sys.executable, "-m", "wiretool", "decode", "--format", "ndjson", "--e
 def processor_s(command: list[str], *, from_pipe: Path | None = None) -> float:
     """Run a command, with a file in a pipe to its stdin if there is one; return its own processor time in seconds."""
     cat = None if from_pipe is None else subprocess.Popen(["cat", from_pipe], stdout=subprocess.PIPE)
-    process = subprocess.Popen(command, stdin=cat and cat.stdout, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    if cat is not None and cat.stdout is not None:
-        cat.stdout.close()
+    given = None if cat is None else cat.stdout
+    process = subprocess.Popen(command, stdin=given, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    if given is not None:
+        given.close()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if cat is not None:

@@ -222,7 +222,8 @@ def record_of(packet: Packet) -> bytes:
 def test_each_message_is_shown_before_the_next_is_written(made: Callable[..., bytes], options: Sequence[str]) -> None:
     """The median is measured: other work of the machine may delay any of them."""
     count = 12
-    said: list[tuple[Side, bytes]] = [("client", HELLO), ("server", HELLO), *[("client", KEEP_ALIVE)] * count]
+    said: list[tuple[Side, bytes]] = [("client", HELLO), ("server", HELLO)]
+    said += [("client", KEEP_ALIVE) for _ in range(count)]
     packets = tcp_packets(said, server=("10.0.0.2", 12345), acks=False, end="")
     written, taken_s = len(made(packets[:5])), list[float]()
     with decoding(*options) as (lines, writer):
