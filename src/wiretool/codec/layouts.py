@@ -100,6 +100,16 @@ class Group:
     """Members, one after another."""
 
     members: tuple[Member, ...]
+    #: Whether the counts of all members stand in front of the first one; each member has a count then.
+    counts_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """Elements up to the end of the bytes, or to the place of one that begins with the byte `stop`."""
+
+    element: Group
+    stop: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,4 +120,6 @@ class CountedTable:
     table: type[Any]
 
 
-Layout = Number | Truth | Bit | UuidBytes | NamedNumber | Counted | Measured | Rest | Repeated | Group | CountedTable
+Layout = (
+    Number | Truth | Bit | UuidBytes | NamedNumber | Counted | Measured | Rest | Repeated | Until | Group | CountedTable
+)

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.helpers.tools import run_tool
+from wiretool.codec.cursor import Span
 from wiretool.codec.layouts import NamedNumber
 from wiretool.codec.message import fields_of
 from wiretool.dissect.dissector import annotate, read
 from wiretool.export.wireshark.fields import filter_names, filter_prefix, leaves_of
 from wiretool.export.wireshark.tables import PAYLOAD, frame_names
+from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.table_frames import TableFrames
 from wiretool.records import Record
@@ -133,7 +135,7 @@ def by_decode(capture: Path, protocol: Protocol) -> Sent:
 def fields_of_frames(protocol: Protocol) -> Callable[[Record], Iterator[Shown]]:
     """Return the function that yields the fields of a frame of a protocol, those that it has bytes for."""
     if isinstance(protocol.frames, TableFrames):
-        return partial(_table_fields, names=table_names_of(protocol, protocol.frames))
+        return TableFields(protocol, protocol.frames)
     return partial(_fields, names=names_of(protocol), numbers=numbers_of(protocol))
 
 
@@ -147,9 +149,23 @@ def _fields(
         yield Shown(name, span.offset, span.length, str(numbers.get((name, value), value)))
 
 
-def _table_fields(record: Record, names: Mapping[str, str]) -> Iterator[Shown]:
-    """Yield the fields of a frame with a table, without what FlatBuffers has between them, in the order of bytes."""
-    for span in annotate(record):
+class TableFields:
+    """The fields of frames with a table, in the order of bytes; `annotate` alone does not know the schema."""
+
+    def __init__(self, protocol: Protocol, frames: TableFrames) -> None:
+        self.names = table_names_of(protocol, frames)
+        self.conversations: dict[tuple[str, str], Conversation] = defaultdict(partial(protocol.open, True))
+
+    def __call__(self, record: Record) -> Iterator[Shown]:
+        """Yield the fields of the next frame, without what FlatBuffers has between them."""
+        conversation = self.conversations[record.client, record.server]
+        whole = (record.side, record.raw, 0, len(record.raw))
+        conversation.read(*whole, record.n)
+        yield from _table_fields(conversation.annotate(*whole), self.names)
+
+
+def _table_fields(spans: Sequence[Span], names: Mapping[str, str]) -> Iterator[Shown]:
+    for span in spans:
         path = re.sub(r"\[\d+\]", "", span.path)
         if span.length and "(" not in path:
             yield Shown(names.get(path, path), span.offset, span.length, number_text(value_text(span.value)))

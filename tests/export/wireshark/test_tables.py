@@ -1,12 +1,12 @@
 """tshark shows frames with FlatBuffers tables as `decode` does."""
 
 import struct
-from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 
-from tests.export.wireshark.shown import Frame, Shown, by_decode, by_tshark
+from tests.export.wireshark.compared import compare
+from tests.export.wireshark.shown import by_decode, by_tshark
 from tests.helpers.captures import pcap_bytes, tcp_packets
 from tests.helpers.examples import needs_protocol
 from tests.helpers.recorded import unpack_recordings
@@ -33,37 +33,9 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def shown_once(fields: Collection[Shown], ours: Collection[Shown]) -> list[Shown]:
-    """Return fields in order, those apart whose bytes and value we show by another name: tables may share others."""
-    taken = {field._replace(name="") for field in ours}
-    return sorted({each for each in fields if each in ours or each._replace(name="") not in taken}, key=place_of)
-
-
-def place_of(field: Shown) -> tuple[int, str]:
-    return field.at, field.name
-
-
-def check_frame(ours: Frame, theirs: Frame) -> None:
-    assert shown_once(theirs.fields, ours.fields) == sorted(ours.fields, key=place_of)
-    assert (theirs.packet, theirs.problems) == (ours.packet, ours.problems)
-    assert bool(theirs.response_to) == bool(ours.response_to)
-    if ours.response_to == theirs.response_to != "":
-        assert float(theirs.response_time) == pytest.approx(float(ours.response_time), abs=1e-6)
-
-
-def compare(script: Path, path: Path) -> tuple[int, int]:
-    """Check all frames of a capture; return how many they are, and how many have another request than in `decode`."""
-    ours, theirs = by_decode(path, PROTOCOLS["sbp"]), by_tshark(script, path, PROTOCOLS["sbp"])
-    assert ours.keys() == theirs.keys()
-    pairs = [pair for ends in ours for pair in zip(ours[ends], theirs[ends], strict=True)]
-    for our_frame, their_frame in pairs:
-        check_frame(our_frame, their_frame)
-    return len(pairs), sum(ours.response_to != theirs.response_to for ours, theirs in pairs)
-
-
 @pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.pcap")), ids=lambda path: path.name)
 def test_sbp_is_shown_as_decode_shows_it(path: Path, script: Path) -> None:
-    count, others = compare(script, path)
+    count, others = compare("sbp", script, path)
     assert count > 50
     assert others == 0
 
@@ -72,7 +44,7 @@ def test_sbp_of_real_servers_is_shown_as_decode_shows_it(script: Path, tmp_path:
     """One request differs: a PING after a GOAWAY has the id of an earlier one."""
     paths = [path for path in sorted(SERVERS.glob("*.pcap")) if path.name.startswith(("pd_", "rs_", "sdk_"))]
     run_tool("mergecap", "-w", str(tmp_path / "all.pcapng"), *(str(path) for path in paths if path.name not in LONG))
-    count, others = compare(script, tmp_path / "all.pcapng")
+    count, others = compare("sbp", script, tmp_path / "all.pcapng")
     assert count > 2_500
     assert others == 1
 
@@ -124,7 +96,7 @@ def shared_tables(count: int) -> bytes:
 
 @pytest.mark.parametrize("port", [12378, 9999])
 def test_tables_that_share_others_take_bounded_time(port: int, script: Path, tmp_path: Path) -> None:
-    code = next(code for code, each in frames_of_sbp().operations.items() if each.name == "LIST_RANGE")
+    code = next(code for code, each in frames_of_sbp().schemas[0].operations.items() if each.name == "LIST_RANGE")
     header = shared_tables(6_000)
     body = struct.pack(">BHBIB", 0x17, code, 3, 1, 1) + len(header).to_bytes(3, "big") + header + bytes(4)
     path = tmp_path / "shared.pcap"

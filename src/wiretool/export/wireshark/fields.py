@@ -26,6 +26,7 @@ from wiretool.codec.layouts import (
     Repeated,
     Rest,
     Truth,
+    Until,
     UuidBytes,
 )
 from wiretool.codec.message import Field, Message, fields_of
@@ -66,7 +67,7 @@ class Leaf:
 
 def filter_prefix(protocol: str) -> str:
     """Return the first part of the filter names of a protocol."""
-    return protocol.replace("-", "_")
+    return re.sub("[-.]", "_", protocol)
 
 
 def leaves_of(cls: type[Message]) -> Iterator[Leaf]:
@@ -116,6 +117,8 @@ def _leaves(message: str, path: str, layout: Layout, field: Field) -> Iterator[L
         case Group(members):
             for member in members:
                 yield from _leaves(message, f"{path}.{member.name}", member.layout, field)
+        case Until(element):
+            yield from _leaves(message, path, element, field)
         case CountedTable(_, table):
             yield from table_leaves(table, f"{path}.", message)
         case Repeated(element):

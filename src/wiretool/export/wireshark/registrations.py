@@ -1,5 +1,6 @@
 """The registration of fields in Lua: constructors of `ProtoField`, and the keys of fields in the table of all."""
 
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -20,8 +21,9 @@ def register_fields(names: Mapping[Leaf, str]) -> Iterator[str]:
 
 
 def key_of(leaf: Leaf, name: str) -> str:
-    """Return the key of a field in the table of fields: a name may have several kinds."""
-    return f"{name}:{leaf.kind}" + (f":{leaf.mask}" if leaf.mask else "")
+    """Return the key of a field in the table of fields: a name may have several kinds, and names of values."""
+    names = f":{zlib.crc32(repr(leaf.values).encode()):08x}" if leaf.values else ""
+    return f"{name}:{leaf.kind}{names}" + (f":{leaf.mask}" if leaf.mask else "")
 
 
 def _proto_field(leaf: Leaf, name: str) -> str:

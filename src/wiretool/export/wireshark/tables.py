@@ -1,8 +1,9 @@
 """A dissector for frames whose header is a FlatBuffers table: the data that tables.lua reads."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from wiretool.codec.flatbuffers.declaration import (
     BytesSlot,
@@ -16,15 +17,15 @@ from wiretool.codec.flatbuffers.declaration import (
     UnionSlot,
     slots_of,
 )
-from wiretool.codec.layouts import Counted, CountedTable, Number
+from wiretool.codec.layouts import Counted, CountedTable, Layout, Number, Until
 from wiretool.codec.message import Message, fields_of
 from wiretool.export.wireshark.fields import FRAME_FIELDS as SHARED_NAMES
 from wiretool.export.wireshark.fields import NUMBERS, Leaf, filter_names, leaves_of, table_leaves
-from wiretool.export.wireshark.lua import quoted
+from wiretool.export.wireshark.lua import quoted, raw_literal
 from wiretool.export.wireshark.readers import WIDTHS
 from wiretool.export.wireshark.registrations import key_of, register_fields
 from wiretool.protocols.base.protocol import Protocol
-from wiretool.protocols.base.table_frames import TableFrames, TableOperation
+from wiretool.protocols.base.table_frames import TableFrames, TableOperation, TableSchema
 
 #: Names of the fields of every frame beside those of its envelope: the constructor of each.
 FRAME_FIELDS: Mapping[str, str] = {
@@ -43,11 +44,10 @@ Keys = Callable[[str, str], str]
 
 def table_parts(protocol: Protocol, frames: TableFrames) -> tuple[list[str], list[str], list[str]]:
     """Return the lines of Lua that name the operations, that register fields, and that dissect."""
-    leaves = list(frame_leaves(frames))
     names = frame_names(protocol.name, frames)
-    keys = {(leaf.message, leaf.path): key_of(leaf, names[leaf]) for leaf in leaves}
-    operations = [f"  [{code}] = {quoted(each.name)}," for code, each in frames.operations.items()]
-    described = describe_frames(frames, lambda message, path: keys[message, path])
+    described = describe_frames(frames, [_keys(schema, names) for schema in frames.schemas])
+    named = {code: each.name for schema in reversed(frames.schemas) for code, each in schema.operations.items()}
+    operations = [f"  [{code}] = {quoted(name)}," for code, name in sorted(named.items())]
     dissection = [
         f"local frames = {described}",
         f"dissect_table_frames(proto, F, experts, frames, {quoted(protocol.name)})",
@@ -75,10 +75,20 @@ def envelope_fields(frames: TableFrames) -> Iterator[tuple[str, str]]:
 
 def frame_leaves(frames: TableFrames) -> Iterator[Leaf]:
     """Yield the fields of all tables, and of the messages in payloads."""
-    for table in _tables(frames):
+    for schema in frames.schemas:
+        yield from _schema_leaves(schema)
+
+
+def _schema_leaves(schema: TableSchema) -> Iterator[Leaf]:
+    for table in _tables(schema):
         yield from table_leaves(table)
-    for batch in dict.fromkeys(each.batch for each in frames.operations.values() if each.batch):
+    for batch in dict.fromkeys(each.batch for each in schema.operations.values() if each.batch):
         yield from batch_leaves(batch)
+
+
+def _keys(schema: TableSchema, names: Mapping[Leaf, str]) -> Keys:
+    keys = {(leaf.message, leaf.path): key_of(leaf, names[leaf]) for leaf in _schema_leaves(schema)}
+    return lambda message, path: keys[message, path]
 
 
 def batch_leaves(batch: type[Message]) -> Iterator[Leaf]:
@@ -87,8 +97,11 @@ def batch_leaves(batch: type[Message]) -> Iterator[Leaf]:
         yield replace(leaf, path=f"{PAYLOAD}.{leaf.path}", kind=leaf.kind.removeprefix("counted_"))
 
 
-def describe_frames(frames: TableFrames, keys: Keys) -> str:
-    """Return the table of Lua that describes the frames. `keys` has that of a field, by its message and path."""
+def describe_frames(frames: TableFrames, keys: Sequence[Keys]) -> str:
+    """Return the table of Lua that describes the frames.
+
+    `keys` has that of a field by its message and path, for each schema.
+    """
     prefix = frames.prefix
     assert prefix.magic is not None
     places, at = [], prefix.header_bytes + 1
@@ -103,11 +116,19 @@ def describe_frames(frames: TableFrames, keys: Keys) -> str:
         f"response = {frames.response}",
         f"system_error = {frames.system_error}",
         f"envelope = {{ {', '.join(places)} }}",
-        f"tables = {{\n{''.join(_table_lines(frames, keys))}}}",
-        f"unknown = {_operation(frames.unknown, keys)}",
-        f"operations = {{\n{''.join(_operation_lines(frames, keys))}}}",
+        f"schemas = {{ {', '.join(map(_schema, frames.schemas, keys))} }}",
     ]
     return "{\n" + ",\n".join(parts) + ",\n}"
+
+
+def _schema(schema: TableSchema, keys: Keys) -> str:
+    parts = (
+        f"flags = {schema.flags}",
+        f"tables = {{\n{''.join(_table_lines(schema, keys))}}}",
+        f"unknown = {_operation(schema.unknown, keys)}",
+        f"operations = {{\n{''.join(_operation_lines(schema, keys))}}}",
+    )
+    return f"{{ {', '.join(parts)} }}"
 
 
 def _envelope(frames: TableFrames) -> Iterator[tuple[str, str]]:
@@ -118,25 +139,25 @@ def _envelope(frames: TableFrames) -> Iterator[tuple[str, str]]:
         yield field.name, field.wire.layout.form
 
 
-def _tables(frames: TableFrames) -> Iterator[type[Table]]:
+def _tables(schema: TableSchema) -> Iterator[type[Table]]:
     """Yield each table that a frame may have, once."""
     seen = dict.fromkeys(
         table
-        for each in (*frames.operations.values(), frames.unknown)
+        for each in (*schema.operations.values(), schema.unknown)
         for table in (each.request, each.response, each.system_error)
         if table is not None
     )
     yield from seen
 
 
-def _table_lines(frames: TableFrames, keys: Keys) -> Iterator[str]:
-    for table in _tables(frames):
+def _table_lines(schema: TableSchema, keys: Keys) -> Iterator[str]:
+    for table in _tables(schema):
         slots = _slots(table, "", partial(keys, table.__name__))
         yield f"  [{quoted(table.__name__)}] = {slots},\n"
 
 
-def _operation_lines(frames: TableFrames, keys: Keys) -> Iterator[str]:
-    for code, operation in frames.operations.items():
+def _operation_lines(schema: TableSchema, keys: Keys) -> Iterator[str]:
+    for code, operation in schema.operations.items():
         yield f"  [{code}] = {_operation(operation, keys)},\n"
 
 
@@ -150,7 +171,7 @@ def _operation(operation: TableOperation, keys: Keys) -> str:
 
 
 def _operation_tables(operation: TableOperation) -> Iterator[str]:
-    for name in ("request", "response", "system_error"):
+    for name in ("request", "response", "system_error", "batch_header"):
         table = getattr(operation, name)
         if table is not None:
             yield f"{name} = {quoted(table.__name__)}"
@@ -158,30 +179,35 @@ def _operation_tables(operation: TableOperation) -> Iterator[str]:
 
 def _batch(batch: type[Message], keys: Keys) -> str:
     """Return the members of a message in a payload."""
-    name, members = batch.declaration.name, []
-    for field in fields_of(batch):
-        path, layout = f"{PAYLOAD}.{field.name}", field.wire.layout
-        key = quoted(keys(name, path)) if not isinstance(layout, CountedTable) else ""
-        match layout:
-            case Number(form):
-                members.append(f"{{ kind = 'number', field = F[{key}], width = {WIDTHS[form]} }}")
-            case Counted():
-                members.append(f"{{ kind = 'bytes', field = F[{key}], path = {quoted(path)} }}")
-            case CountedTable(_, table):
-                slots = _slots(table, f"{path}.", partial(keys, name))
-                shown = f"name = {quoted(field.name)}, path = {quoted(path)}"
-                members.append(f"{{ kind = 'table', {shown}, slots = {slots} }}")
-            case _:
-                raise AssertionError(layout)
+    name = batch.declaration.name
+    members = (
+        _batch_member(f"{PAYLOAD}.{field.name}", field.wire.layout, partial(keys, name)) for field in fields_of(batch)
+    )
     return f"{{ name = {quoted(name)}, {', '.join(members)} }}"
 
 
+def _batch_member(path: str, layout: Layout | None, key: Callable[[str], str]) -> str:
+    shown = f"name = {quoted(path.rpartition('.')[2])}, path = {quoted(path)}"
+    match layout:
+        case Number(form):
+            return f"{{ kind = 'number', field = F[{quoted(key(path))}], width = {WIDTHS[form]} }}"
+        case Counted():
+            return f"{{ kind = 'bytes', field = F[{quoted(key(path))}], path = {quoted(path)} }}"
+        case CountedTable(_, table):
+            return f"{{ kind = 'table', {shown}, slots = {_slots(table, f'{path}.', key)} }}"
+        case Until(group, stop) if group.counts_first:
+            members = ", ".join(_batch_member(f"{path}.{each.name}", each.layout, key) for each in group.members)
+            return f"{{ kind = 'elements', {shown}, stop = {stop}, {members} }}"
+        case _:
+            raise AssertionError(layout)
+
+
 def _slots(table: type[Table], path: str, key: Callable[[str], str]) -> str:
-    parts = (_slot(wire, name, f"{path}{name}", key) for name, wire, _ in slots_of(table))
+    parts = (_slot(wire, default, name, f"{path}{name}", key) for name, wire, default in slots_of(table))
     return f"{{ {', '.join(parts)} }}"
 
 
-def _slot(wire: SlotType, name: str, path: str, key: Callable[[str], str]) -> str:
+def _slot(wire: SlotType, default: Any, name: str, path: str, key: Callable[[str], str]) -> str:
     parts = [f"kind = '{_KINDS[type(wire)]}'", f"name = {quoted(name)}", f"path = {quoted(path)}"]
     if wire.is_required:
         parts.append("required = true")
@@ -196,6 +222,8 @@ def _slot(wire: SlotType, name: str, path: str, key: Callable[[str], str]) -> st
     if isinstance(wire, (Scalar, ScalarsSlot)):
         scalar = wire if isinstance(wire, Scalar) else wire.element
         parts.append(f"width = {scalar.inline}")
+    if isinstance(wire, Scalar):
+        parts.append(f"default = {raw_literal(wire.packed.pack(default))}")
     return f"{{ {', '.join(parts)} }}"
 
 

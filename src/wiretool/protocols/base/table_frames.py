@@ -17,10 +17,22 @@ class TableOperation(NamedTuple):
     response: type[Table] | None
     #: The message that a payload consists of, over and over; None for any bytes.
     batch: type[Message] | None = None
+    #: The table of the header without which a payload is any bytes; None where it is batches after any header.
+    batch_header: type[Table] | None = None
     #: The table of a response that reports an error of the system; None without such a response.
     system_error: type[Table] | None = None
     #: Whether servers refuse a request without a header.
     needs_header: bool = False
+
+
+class TableSchema(NamedTuple):
+    """One version of the tables."""
+
+    #: By `opcode`, and that of any other.
+    operations: Mapping[int, TableOperation]
+    unknown: TableOperation
+    #: The flags that mean something.
+    flags: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +41,13 @@ class TableFrames:
 
     The numbers are those that `envelope` declares in front of its header, big-endian. Among them are `opcode`, the
     number of the operation, `flags`, and `stream_id`, which a reply has from its request.
+
+    A connection is of the first schema until a frame comes that only a writer of another one makes.
     """
 
     prefix: Prefix
     envelope: type[Message]
-    #: By `opcode`, and that of any other.
-    operations: Mapping[int, TableOperation]
-    unknown: TableOperation
+    schemas: tuple[TableSchema, ...]
     #: The bits of `flags` of a response, and of an error of the system.
     response: int
     system_error: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from wiretool.codec.frames.prefix import Prefix
 from wiretool.codec.message import Message, Side
 from wiretool.codec.remembering import remembered
 from wiretool.errors import DecodeError, EncodeError, OverLimit
-from wiretool.protocols.base.table_frames import TableFrames, TableOperation
+from wiretool.protocols.base.table_frames import TableFrames, TableOperation, TableSchema
 from wiretool.protocols.sbp.messages import (
     APPEND,
     CHECKSUM_BYTES,
@@ -68,14 +68,23 @@ def _refusal(length: int, magic: int | None) -> DecodeError:
 extent = PREFIX.extent(_refusal)
 
 
-def table_frames(schema: Schema, with_batches: Collection[int]) -> TableFrames:
-    """Return the frames of a schema as data; the payloads of the operations `with_batches` are batches."""
+def table_frames(*schemas: tuple[Schema, Mapping[int, type[Table] | None]]) -> TableFrames:
+    """Return the frames of some schemas as data.
+
+    With each schema come the operations whose payloads are batches, and the header that these depend on; None for any.
+    """
+    declared = tuple(_table_schema(schema, headers) for schema, headers in schemas)
+    return TableFrames(PREFIX, SbpFrame, declared, RESPONSE, SYSTEM_ERROR)
+
+
+def _table_schema(schema: Schema, batch_headers: Mapping[int, type[Table] | None]) -> TableSchema:
     operations = {
         code: TableOperation(
             each.name,
             each.request,
             each.response,
-            batch=schema.batch if code in with_batches else None,
+            batch=schema.batch if code in batch_headers else None,
+            batch_header=batch_headers.get(code),
             system_error=None if code == PING else schema.system_error,
             needs_header=schema.wants_header(SbpFrame(opcode=code)),
         )
@@ -83,7 +92,7 @@ def table_frames(schema: Schema, with_batches: Collection[int]) -> TableFrames:
         if code  # 0 has a name, but is not an operation
     }
     unknown = TableOperation("Unknown", None, None, system_error=schema.system_error)
-    return TableFrames(PREFIX, SbpFrame, operations, unknown, RESPONSE, SYSTEM_ERROR)
+    return TableSchema(operations, unknown, schema.flags)
 
 
 class FrameReading(NamedTuple):

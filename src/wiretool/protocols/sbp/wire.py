@@ -34,6 +34,6 @@ WIRE = Wire(
     encode=encode_frame,
     from_json=from_json,
     exchanges=EXCHANGES,
-    frames=table_frames(LATEST, (APPEND, FETCH)),
+    frames=table_frames((LATEST, {APPEND: None, FETCH: None})),
     fields_schema=partial(fields_schema, (LATEST,)),
 )

@@ -18,6 +18,7 @@ from wiretool.codec.flatbuffers.declaration import (
 )
 from wiretool.codec.flatbuffers.writer import encode_root
 from wiretool.codec.json_types import text_or_hex_schema
+from wiretool.codec.layouts import Counted, CountedTable, Group, Member, Number, Until
 from wiretool.codec.message import Message, fields_of, message
 from wiretool.codec.types import I64, U8, JsonSchema, Refer, WireType
 from wiretool.errors import DecodeError, EncodeError
@@ -87,6 +88,13 @@ class Records(WireType):
 
     name = "records"
     _meta = SizedTable(RecordMeta)
+    layout = Until(
+        Group(
+            (Member("meta", CountedTable(Number("i"), RecordMeta)), Member("body", Counted(Number("i"), "bytes"))),
+            counts_first=True,
+        ),
+        RECORD_MAGIC,
+    )
 
     def read(self, cursor: Cursor, path: str) -> tuple[Record, ...]:
         out: list[Record] = []

@@ -8,10 +8,10 @@ from wiretool.codec.message import Side
 from wiretool.errors import EncodeError
 from wiretool.protocols.base.protocol import Wire
 from wiretool.protocols.sbp.forms import frame_from_json
-from wiretool.protocols.sbp.framing import encode_frame
+from wiretool.protocols.sbp.framing import encode_frame, table_frames
 from wiretool.protocols.sbp.json_schema import fields_schema
-from wiretool.protocols.sbp.messages import SbpFrame, check_declarations
-from wiretool.protocols.sbp_0_1 import tables_s2
+from wiretool.protocols.sbp.messages import APPEND, FETCH, SbpFrame, check_declarations
+from wiretool.protocols.sbp_0_1 import tables_s1, tables_s2
 from wiretool.protocols.sbp_0_1.connection_encoder import Sbp01Encoder
 from wiretool.protocols.sbp_0_1.exchanges import EXCHANGES
 from wiretool.protocols.sbp_0_1.messages import S1, S2
@@ -39,6 +39,12 @@ WIRE = Wire(
     encode=encode_frame,
     from_json=from_json,
     exchanges=EXCHANGES,
+    frames=table_frames(
+        *(
+            (schema, {APPEND: tables.AppendRequest, FETCH: tables.FetchResponse})
+            for schema, tables in ((S1, tables_s1), (S2, tables_s2))
+        )
+    ),
     fields_schema=partial(fields_schema, (S1, S2)),
     encoder=Sbp01Encoder,
 )

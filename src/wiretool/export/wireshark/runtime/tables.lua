@@ -12,7 +12,7 @@ local FLATBUFFERS = 1
 -- `read_root` catches.
 local function make_table_reader(problem)
   local read_table
-  local tables_left, bytes_left, shown_left
+  local tables_left, bytes_left, shown_left, is_exact
 
   local function fail(path) error({ path = path }, 0) end
 
@@ -72,6 +72,20 @@ local function make_table_reader(problem)
     if slots then read_table(t:add(b(at, stop - at), slot.name), b, base, stop, at, slots, depth + 1) end
   end
 
+  -- Refuses a table that a writer of this schema would have laid out differently.
+  local function check_table(b, base, at, vtable, size, slots)
+    if (at - base) % 4 > 0 or (vtable - base) % 2 > 0 then fail("") end
+    for n = #slots + 1, (size - 4) / 2 do
+      if b(vtable + 2 + 2 * n, 2):le_uint() > 0 then fail("") end
+    end
+    for n, slot in ipairs(slots) do
+      local offset = 2 + 2 * n < size and b(vtable + 2 + 2 * n, 2):le_uint() or 0
+      if offset == 0 and slot.required then fail(slot.path) end
+      if offset > 0 and (at - base + offset) % (slot.kind == "scalar" and slot.width or 4) > 0 then fail(slot.path) end
+      if offset > 0 and slot.kind == "scalar" and b:raw(at + offset, slot.width) == slot.default then fail(slot.path) end
+    end
+  end
+
   function read_table(t, b, base, stop, at, slots, depth)
     tables_left, shown_left = tables_left - 1, shown_left - 1 - #slots
     if depth > NESTING_MAX or tables_left < 0 then fail("") end
@@ -98,11 +112,13 @@ local function make_table_reader(problem)
         if slot.required then t:add_proto_expert_info(problem, "missing_required_field: " .. slot.path) end
       end
     end
+    if is_exact then check_table(b, base, at, vtable, size, slots) end
   end
 
   -- Shows the table that a buffer is the root of; returns whether it could be read. `kind` is that of a problem.
-  return function(t, b, at, stop, slots, kind)
-    tables_left, bytes_left = math.min(TABLES_MAX, stop - at), SHARING_MAX * (stop - at)
+  -- `exact`: what a writer of this schema never makes is refused too.
+  return function(t, b, at, stop, slots, kind, exact)
+    is_exact, tables_left, bytes_left = exact, math.min(TABLES_MAX, stop - at), SHARING_MAX * (stop - at)
     shown_left = SHOWN_ELEMENTS_MAX
     local done, why = pcall(function()
       read_table(t, b, at, stop, at + number(b, at, stop, 4, ""), slots, 1)
@@ -114,21 +130,48 @@ local function make_table_reader(problem)
   end
 end
 
--- Reads the messages of a payload one after another: their members are numbers, bytes with a count, and tables with one.
+-- Reads the messages of a payload one after another: their members are numbers, bytes with a count, tables with one, and
+-- elements whose members have their counts in front of all.
 local function make_batch_reader(problem, read_root)
-  local function read_counted(t, b, at, stop, member)
-    local count = at + 4 <= stop and b(at, 4):int() or -1
-    if count < 0 or at + 4 + count > stop then
+  local function read_sized(t, b, first, count, stop, member)
+    if count < 0 or first + count > stop then
       t:add_proto_expert_info(problem, "record_length_mismatch: " .. member.path)
       return nil
     end
-    local first = at + 4
     if member.kind == "bytes" then
       if count > 0 then t:add(member.field, b(first, count)) end
     elseif not read_root(t:add(b(first, count), member.name), b, first, first + count, member.slots, "bad_record_meta") then
       return nil
     end
     return first + count
+  end
+
+  local function read_counted(t, b, at, stop, member)
+    return read_sized(t, b, at + 4, at + 4 <= stop and b(at, 4):int() or -1, stop, member)
+  end
+
+  local function read_element(t, b, at, stop, members)
+    local first = at + 4 * #members
+    for n, member in ipairs(members) do
+      local counted_at = at + 4 * n - 4
+      first = read_sized(t, b, first, counted_at + 4 <= stop and b(counted_at, 4):int() or -1, stop, member)
+      if not first then return nil end
+    end
+    return first
+  end
+
+  local function read_elements(t, b, at, stop, member)
+    local shown = 0
+    while at < stop and b(at, 1):uint() ~= member.stop do
+      shown = shown + 1
+      if shown > SHOWN_ELEMENTS_MAX then t = nothing end
+      local item = t:add(b(at, stop - at), member.name)
+      local after = read_element(item, b, at, stop, member)
+      if not after then return nil end
+      item:set_len(after - at)
+      at = after
+    end
+    return at
   end
 
   local function read_batch(t, b, at, stop, batch)
@@ -140,6 +183,9 @@ local function make_batch_reader(problem, read_root)
         end
         t:add(member.field, b(at, member.width))
         at = at + member.width
+      elseif member.kind == "elements" then
+        at = read_elements(t, b, at, stop, member)
+        if not at then return nil end
       else
         at = read_counted(t, b, at, stop, member)
         if not at then return nil end
@@ -148,15 +194,16 @@ local function make_batch_reader(problem, read_root)
     return at
   end
 
-  -- Returns where the messages end that could be read.
+  -- Returns whether all messages could be read.
   return function(t, b, at, stop, batch)
     while at < stop do
       local item = t:add(b(at, stop - at), batch.name)
       local after = read_batch(item, b, at, stop, batch)
-      if not after then return end
+      if not after then return false end
       item:set_len(after - at)
       at = after
     end
+    return true
   end
 end
 
@@ -165,7 +212,7 @@ local function dissect_table_frames(proto, F, experts, frames, column)
   local forget_links, stream_of, link_message = link_replies(proto, F)
   local read_root = make_table_reader(experts.problem)
   local read_batches = make_batch_reader(experts.problem, read_root)
-  local header_at, operations = frames.header_at, frames.operations
+  local header_at, schemas, decided = frames.header_at, frames.schemas, {}
   local places, values = {}, {}
   for _, each in ipairs(frames.envelope) do places[each[1]] = each end
   -- Servers reply to any frame of a client, whatever its flags.
@@ -188,33 +235,80 @@ local function dissect_table_frames(proto, F, experts, frames, column)
 
   function form.known_size_at(b, at)
     local size = form.size_at(b, at)
-    if not size or not operations[number(b, at, "opcode")] then return nil end
+    if not size or not form.is_listed(b, at) then return nil end
     return b(at + header_at, 3):uint() + frames.length_min <= size - 4 and size or nil
   end
 
-  function form.is_listed(b, at) return operations[number(b, at, "opcode")] ~= nil end
+  function form.is_listed(b, at)
+    local opcode = number(b, at, "opcode")
+    for _, schema in ipairs(schemas) do
+      if schema.operations[opcode] then return true end
+    end
+    return false
+  end
 
   function form.tells() return true end
 
-  -- The operation of a frame, whether it is a response, and the slots of its table.
-  local function meaning_of(b, at)
-    local operation, flags = operations[number(b, at, "opcode")] or frames.unknown, number(b, at, "flags")
+  -- The operation of a frame by a schema, whether it is a response, and the slots of its table.
+  local function meaning_of(schema, b, at)
+    local operation, flags = schema.operations[number(b, at, "opcode")] or schema.unknown, number(b, at, "flags")
     local is_response = math.floor(flags / frames.response) % 2 == 1
     local is_error = is_response and math.floor(flags / frames.system_error) % 2 == 1
     local name = is_response and operation.response or not is_response and operation.request or nil
     if is_error and operation.system_error then name = operation.system_error end
-    return operation, is_response, frames.tables[name], is_error
+    return operation, is_response, schema.tables[name], is_error
   end
 
-  function form.is_message(b, at, stop)
-    local _, _, slots = meaning_of(b, at)
+  local function reads(schema, b, at, is_exact)
+    local _, _, slots = meaning_of(schema, b, at)
     local first = at + form.header_bytes
     local length = b(at + header_at, 3):uint()
-    return length == 0 or not slots or read_root(nothing, b, first, first + length, slots, "")
+    return length == 0 or not slots or read_root(nothing, b, first, first + length, slots, "", is_exact)
   end
 
-  function form.add_header(b, at, stop, tree)
-    local operation, is_response, slots, is_error = meaning_of(b, at)
+  function form.is_message(b, at)
+    for _, schema in ipairs(schemas) do
+      if reads(schema, b, at) then return true end
+    end
+    return false
+  end
+
+  -- Whether a payload is batches, where the header could be read.
+  local function has_batches(schema, operation, slots)
+    return operation.batch and (not operation.batch_header or slots == schema.tables[operation.batch_header])
+  end
+
+  -- Whether a writer of a schema makes such a frame.
+  local function fits(schema, b, at, stop)
+    local operation, is_response, slots, is_error = meaning_of(schema, b, at)
+    local length, last = b(at + header_at, 3):uint(), stop - 4
+    local first = at + form.header_bytes + length
+    if first > last or b(at + header_at - 1, 1):uint() ~= FLATBUFFERS then return false end
+    if operation == schema.unknown and not is_error or bit.band(number(b, at, "flags"), bit.bnot(schema.flags)) ~= 0 then
+      return false
+    end
+    if length == 0 and operation.needs_header and not is_response or not reads(schema, b, at, true) then return false end
+    return not has_batches(schema, operation, slots) or read_batches(nothing, b, first, last, operation.batch)
+  end
+
+  -- The schema of a connection, which the first frame decides that fits one schema alone; until then the first one.
+  local function schema_of(b, at, stop)
+    if #schemas == 1 then return schemas[1] end
+    local stream, only = tcp_stream().value, nil
+    if decided[stream] then return decided[stream] end
+    for _, schema in ipairs(schemas) do
+      if fits(schema, b, at, stop) then
+        if only then return schemas[1] end
+        only = schema
+      end
+    end
+    decided[stream] = only
+    return only or schemas[1]
+  end
+
+  function form.add_header(b, at, stop, tree, schema)
+    schema = schema or schemas[1]
+    local operation, is_response, slots, is_error = meaning_of(schema, b, at)
     local name = operation.name
     local title = proto.description .. ": " .. name .. (is_response and " response" or "")
     local item = tree:add(proto, b(at, stop - at), title)
@@ -222,22 +316,22 @@ local function dissect_table_frames(proto, F, experts, frames, column)
     item:add(F.magic, b(at + 4, 1))
     for _, each in ipairs(frames.envelope) do item:add(F[each[1]], b(at + each[2], each[3])) end
     item:add(F.header_length, b(at + header_at, 3))
-    if operation == frames.unknown and not is_error then
+    if operation == schema.unknown and not is_error then
       item:add_proto_expert_info(experts.problem, "unknown_opcode: opcode")
     end
     return item, name, operation, is_response, slots
   end
 
-  local function add_payload(item, b, at, stop, operation)
+  local function add_payload(item, b, at, stop, operation, is_batches)
     if at == stop then return end
-    if operation.batch then
+    if is_batches then
       read_batches(item, b, at, stop, operation.batch)
     else
       item:add(F.payload, b(at, stop - at))
     end
   end
 
-  -- Shows the header of at most `room` bytes; returns how many it has, nil for more.
+  -- Shows the header of at most `room` bytes; returns how many it has, nil for more, and whether its table could be read.
   local function add_table(item, b, at, length, room, slots, is_needed)
     if length > room then
       item:add_proto_expert_info(experts.problem, "header_length_overflow: header_length")
@@ -248,7 +342,7 @@ local function dissect_table_frames(proto, F, experts, frames, column)
       if b(at - 4, 1):uint() ~= FLATBUFFERS then
         item:add_proto_expert_info(experts.problem, "unsupported_header_format: header_format")
       end
-      read_root(root, b, at, at + length, slots, "bad_flatbuffer_header")
+      return length, read_root(root, b, at, at + length, slots, "bad_flatbuffer_header")
     elseif length > 0 then
       item:add(F.header, b(at, length))
     elseif is_needed then
@@ -258,12 +352,14 @@ local function dissect_table_frames(proto, F, experts, frames, column)
   end
 
   function form.add_frame(b, at, stop, pinfo, stream, tree)
-    local item, name, operation, is_response, slots = form.add_header(b, at, stop, tree)
+    local schema = schema_of(b, at, stop)
+    local item, name, operation, is_response, slots = form.add_header(b, at, stop, tree, schema)
     local first, last = at + form.header_bytes, stop - 4
     local is_needed = not is_response and operation.needs_header
-    local length = add_table(item, b, first, b(at + header_at, 3):uint(), last - first, slots, is_needed)
+    local length, is_read = add_table(item, b, first, b(at + header_at, 3):uint(), last - first, slots, is_needed)
     if length then
-      add_payload(item, b, first + length, last, operation)
+      local is_batches = has_batches(schema, operation, slots) and (is_read or not operation.batch_header)
+      add_payload(item, b, first + length, last, operation, is_batches)
       item:add(F.checksum, b(last, 4))
     end
     values.stream_id = b:raw(at + places.stream_id[2], places.stream_id[3])
@@ -271,5 +367,10 @@ local function dissect_table_frames(proto, F, experts, frames, column)
     return is_response and name .. " response" or name
   end
 
-  dissect_frames(proto, F, experts, form, column, stream_of, forget_links)
+  local function forget()
+    decided = {}
+    forget_links()
+  end
+
+  dissect_frames(proto, F, experts, form, column, stream_of, forget)
 end
