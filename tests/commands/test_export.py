@@ -10,7 +10,7 @@ from tests.helpers.forked import run
 from wiretool.commands.export.extcap_launcher import launcher_text
 from wiretool.protocols.base.registry import PROTOCOLS
 
-EXPORTED = ("pravega", "pravega-draft", "sbp", "sbp-0.1")
+EXPORTED = ("pravega", "pravega-draft", "sbp", "sbp-0.1", "offramp")
 
 
 def test_skipped_protocols_are_listed(tmp_path: Path) -> None:

@@ -77,6 +77,10 @@ class JsonMap(JsonType):
 
     #: Whether its values are numbers that mean what the name of the field says.
     has_numbers = False
+    #: The type of its values, where keys are decimal numbers of at most `key_max`, and the kind of problem of others.
+    value_type: JsonType | None = None
+    key_max = 0
+    key_problem = ""
 
 
 class JsonInt(JsonType):

@@ -42,6 +42,20 @@ OF_FRAMES = (
     "bad_record_meta",
     "header_length_overflow",
     "unsupported_header_format",
+    "malformed_json",
+    "malformed_utf8",
+    "trailing_data",
+    "duplicate_key",
+    "nesting_too_deep",
+    "not_an_object",
+    "missing_type",
+    "bad_type",
+    "unknown_type",
+    "wrong_direction",
+    "missing_field",
+    "bad_field_type",
+    "out_of_range",
+    "bad_partition_key",
 )
 
 

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 
 from wiretool.codec.frames.prefix import Prefix
-from wiretool.export.wireshark import tables, typed
+from wiretool.export.wireshark import json_messages, tables, typed
 from wiretool.export.wireshark.fields import filter_prefix
 from wiretool.export.wireshark.lua import quoted
+from wiretool.protocols.base.json_messages import JsonMessages
 from wiretool.protocols.base.protocol import Protocol
 
 #: Fields that frames of every protocol have: the constructor of each, with its label.
@@ -21,7 +22,7 @@ _EXPERTS: Mapping[str, str] = {
     "failure": "'request failed', expert.group.RESPONSE_CODE, expert.severity.NOTE",
 }
 #: The parts of the dissector that are not generated, in the order in which one uses another.
-_RUNTIME = ("head", "values", "positions", "links", "frames", "typed", "tables", "registration")
+_RUNTIME = ("head", "values", "positions", "links", "frames", "typed", "tables", "json", "registration")
 
 
 def make_dissector(protocols: Sequence[Protocol], version: str) -> str:
@@ -47,10 +48,14 @@ def _protocol(protocol: Protocol, ports: Sequence[int]) -> str:
     """Return the part of one protocol, in a block: a function of Lua has 200 local variables at most."""
     frames = protocol.frames
     assert frames is not None
+    port_table = "tcp.port"
     prefix, title = filter_prefix(protocol.name), quoted(protocol.title)
     if isinstance(frames, Prefix):
         own_fields, counted = typed.FRAME_FIELDS, ("type", "length", 8)
         names, fields, dissection = typed.typed_parts(protocol, frames)
+    elif isinstance(frames, JsonMessages):
+        own_fields, counted, port_table = json_messages.FRAME_FIELDS, ("type", "length", 0), "ws.port"
+        names, fields, dissection = json_messages.json_parts(protocol, frames)
     else:
         own_fields, counted = dict(tables.envelope_fields(frames)), ("opcode", "frame_length", 4)
         names, fields, dissection = tables.table_parts(protocol, frames)
@@ -69,7 +74,7 @@ def _protocol(protocol: Protocol, ports: Sequence[int]) -> str:
         "}",
         "proto.fields, proto.experts = F, experts",
         *dissection,
-        f"register_ports(proto, {quoted(','.join(map(str, ports)))})",
+        f"register_ports(proto, {quoted(','.join(map(str, ports)))}, {quoted(port_table)})",
         f"register_statistics({quoted(protocol.name)}, {quoted(prefix)}, names, {_counted(prefix, *counted)})",
         "end",
     ]

@@ -20,6 +20,7 @@ from wiretool.protocols.base.exchanges import Exchanges
 from wiretool.protocols.base.plugin_code import plugin_code, tolerated
 
 if TYPE_CHECKING:  # what reads FlatBuffers is loaded with the protocols that have them
+    from wiretool.protocols.base.json_messages import JsonMessages
     from wiretool.protocols.base.table_frames import TableFrames
 
 T = TypeVar("T")
@@ -53,9 +54,9 @@ class Wire:
     undeclared: tuple[str, ...] = ("Unknown",)
     #: The field that names what a whole connection is about, such as the road of a consumer; it names the kind too.
     connection_subject: str = ""
-    #: The header of frames, where each begins with the i32 type of its message, or what leads to its tables; None where
-    #: frames lie otherwise.
-    frames: "Prefix | TableFrames | None" = None
+    #: The header of frames, where each begins with the i32 type of its message, or what leads to its tables; the
+    #: messages that are JSON objects in WebSocket; None where frames lie otherwise.
+    frames: "Prefix | TableFrames | JsonMessages | None" = None
     #: The JSON Schema of `fields` in frames of that name, where they differ from the declared ones; else None. The last
     #: argument is whether those of damaged messages are allowed.
     fields_schema: Callable[[str, Refer, bool], JsonSchema | None] | None = None
@@ -251,7 +252,7 @@ class Protocol:
         return self._wire.first_messages
 
     @property
-    def frames(self) -> "Prefix | TableFrames | None":
+    def frames(self) -> "Prefix | TableFrames | JsonMessages | None":
         return self._wire.frames
 
     def fields_schema(self, name: str, refer: Refer, may_be_damaged: bool) -> JsonSchema | None:

@@ -1,6 +1,6 @@
 """Which messages wait for an answer, and how one says that it failed: a status, a code, a commit that was not saved."""
 
-from wiretool.protocols.base.exchanges import Exchanges, Fields, value_in
+from wiretool.protocols.base.exchanges import Exchanges, Fields, Match, value_in
 from wiretool.protocols.offramp.messages import (
     Close,
     CommitEvent,
@@ -12,6 +12,7 @@ from wiretool.protocols.offramp.messages import (
     RequestEvent,
 )
 
+_COMMIT = CommitEvent.declaration.name
 _COMMITTED = CommitResponseEvent.declaration.name
 _RESPONSE = HandshakeResponse.declaration.name
 _ERROR = ErrorEvent.declaration.name
@@ -38,7 +39,7 @@ EXCHANGES = Exchanges(
     asks=frozenset(
         {
             (HandshakeRequest.declaration.name, "client"),
-            (CommitEvent.declaration.name, "client"),
+            (_COMMIT, "client"),
             *((cls.declaration.name, side) for cls in (Ping, Close) for side in ("client", "server")),
         }
     ),
@@ -48,4 +49,5 @@ EXCHANGES = Exchanges(
     failures=frozenset({_RESPONSE, _CLOSE, _ERROR}),
     fine={"success": frozenset({1})},
     farewells=frozenset({_CLOSE}),
+    matches=(Match(frozenset({_COMMITTED}), frozenset({_COMMIT}), ("correlationId",), ("correlationId",)),),
 )

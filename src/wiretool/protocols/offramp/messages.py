@@ -35,20 +35,22 @@ class PartitionOffsets(JsonMap):
 
     name = "object of partition: int64"
     has_numbers = True
-    _offset = JsonInt(64)
+    value_type = JsonInt(64)
+    key_max = PARTITION_MAX
+    key_problem = "bad_partition_key"
 
     def check(self, value: Any, path: str) -> dict[str, int]:
         if not isinstance(value, Mapping):
             raise bad_type(value, "an object", path)
         for key, offset in value.items():
             if not _PARTITION.fullmatch(key) or int(key) > PARTITION_MAX:
-                raise DecodeError("bad_partition_key", f"{shorten(key)} names no partition", path=path)
-            self._offset.check(offset, f"{path}.{key}")
+                raise DecodeError(self.key_problem, f"{shorten(key)} names no partition", path=path)
+            self.value_type.check(offset, f"{path}.{key}")
         return dict(value)
 
     def value_schema(self, refer: Refer) -> JsonSchema:
         names = {"pattern": f"^({_PARTITION.pattern})$"}
-        return {"type": "object", "propertyNames": names, "additionalProperties": self._offset.json_schema(refer)}
+        return {"type": "object", "propertyNames": names, "additionalProperties": self.value_type.json_schema(refer)}
 
 
 class BodyBytes(JsonBytes):

@@ -6,6 +6,7 @@ from typing import Any
 from wiretool.codec.jsonform import fields_from_json
 from wiretool.codec.message import Message, Side, fields_of
 from wiretool.codec.types import JsonSchema, Refer, RestBytes
+from wiretool.protocols.base.json_messages import JsonMessages
 from wiretool.protocols.base.protocol import Wire
 from wiretool.protocols.offramp.connection import Connection
 from wiretool.protocols.offramp.connection_encoder import OfframpEncoder
@@ -13,7 +14,7 @@ from wiretool.protocols.offramp.encoding import encode
 from wiretool.protocols.offramp.exchanges import EXCHANGES
 from wiretool.protocols.offramp.handshake import completed
 from wiretool.protocols.offramp.http import begins_head, is_other_http
-from wiretool.protocols.offramp.messages import EVENT_BY_NAME, MESSAGES, Close, message_named
+from wiretool.protocols.offramp.messages import EVENT_BY_NAME, EVENTS, MESSAGES, Close, message_named
 
 
 def _open(from_start: bool) -> Connection:
@@ -51,4 +52,5 @@ WIRE = Wire(
     undeclared=("Unknown", "Fragment", "Empty", "Deflated"),
     connection_subject="road",
     fields_schema=fields_schema,
+    frames=JsonMessages(EVENTS),
 )

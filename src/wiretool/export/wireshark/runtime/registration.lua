@@ -1,17 +1,17 @@
 -- Ports and statistics.
 
--- Preferences for the ports of a protocol, and its registration on them.
-local function register_ports(proto, ports)
-  local tcp = DissectorTable.get("tcp.port")
+-- Preferences for the ports of a protocol, and its registration on them; `name` is that of the table of ports.
+local function register_ports(proto, ports, name)
+  local by_port = DissectorTable.get(name)
   local current = ports
   proto.prefs.ports = Pref.range("TCP ports", ports, "TCP ports of servers", 65535)
-  tcp:add_for_decode_as(proto)
-  if current ~= "" then tcp:add(current, proto) end
+  if name == "tcp.port" then by_port:add_for_decode_as(proto) end
+  if current ~= "" then by_port:add(current, proto) end
   function proto.prefs_changed()
     local chosen = tostring(proto.prefs.ports)
     if chosen ~= current then
-      if current ~= "" then tcp:remove(current, proto) end
-      if chosen ~= "" then tcp:add(chosen, proto) end
+      if current ~= "" then by_port:remove(current, proto) end
+      if chosen ~= "" then by_port:add(chosen, proto) end
       current = chosen
     end
   end
