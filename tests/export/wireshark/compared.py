@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.export.wireshark.shown import Frame, Shown, by_decode, by_tshark
+from wiretool.capture.tls.keylog import KeyLog
 from wiretool.protocols.base.registry import PROTOCOLS
 
 
@@ -27,10 +28,12 @@ def check_frame(ours: Frame, theirs: Frame) -> None:
         assert float(theirs.response_time) == pytest.approx(float(ours.response_time), abs=1e-6)
 
 
-def compare(name: str, script: Path, path: Path, options: Sequence[str] = ()) -> tuple[int, int]:
+def compare(
+    name: str, script: Path, path: Path, options: Sequence[str] = (), keys: KeyLog | None = None
+) -> tuple[int, int]:
     """Check all frames of a capture; return how many they are, and how many have another request than in `decode`."""
     protocol = PROTOCOLS[name]
-    ours, theirs = by_decode(path, protocol), by_tshark(script, path, protocol, options)
+    ours, theirs = by_decode(path, protocol, keys), by_tshark(script, path, protocol, options)
     assert ours.keys() == theirs.keys()
     pairs = [pair for ends in ours for pair in zip(ours[ends], theirs[ends], strict=True)]
     for our_frame, their_frame in pairs:

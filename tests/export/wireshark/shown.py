@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.helpers.tools import run_tool
+from wiretool.capture.tls.keylog import KeyLog
 from wiretool.codec.cursor import Span
 from wiretool.codec.layouts import NamedNumber
 from wiretool.codec.message import fields_of
@@ -121,12 +122,12 @@ def problem_of(field: Shown) -> str:
     return kind if field.name == "_ws.expert.message" and kind in OF_FRAMES else ""
 
 
-def by_decode(capture: Path, protocol: Protocol) -> Sent:
+def by_decode(capture: Path, protocol: Protocol, keys: KeyLog | None = None) -> Sent:
     """Return the frames of a protocol as `decode` has them."""
     sent: Sent = defaultdict(list)
     shown_fields = fields_of_frames(protocol)
     frames: dict[int, Record] = {}
-    for record in read(capture, ports=dict.fromkeys(protocol.ports, protocol.name)):
+    for record in read(capture, ports=dict.fromkeys(protocol.ports, protocol.name), keys=keys):
         ends = (record.client, record.server) if record.side == "client" else (record.server, record.client)
         if record.kind == "problem" and record.error in OF_FRAMES and sent[ends]:
             before = sent[ends][-1]

@@ -48,13 +48,13 @@ def _protocol(protocol: Protocol, ports: Sequence[int]) -> str:
     """Return the part of one protocol, in a block: a function of Lua has 200 local variables at most."""
     frames = protocol.frames
     assert frames is not None
-    port_table = "tcp.port"
+    port_tables: tuple[str, ...] = ("tcp.port", "tls.port")
     prefix, title = filter_prefix(protocol.name), quoted(protocol.title)
     if isinstance(frames, Prefix):
         own_fields, counted = typed.FRAME_FIELDS, ("type", "length", 8)
         names, fields, dissection = typed.typed_parts(protocol, frames)
     elif isinstance(frames, JsonMessages):
-        own_fields, counted, port_table = json_messages.FRAME_FIELDS, ("type", "length", 0), "ws.port"
+        own_fields, counted, port_tables = json_messages.FRAME_FIELDS, ("type", "length", 0), ("ws.port",)
         names, fields, dissection = json_messages.json_parts(protocol, frames)
     else:
         own_fields, counted = dict(tables.envelope_fields(frames)), ("opcode", "frame_length", 4)
@@ -74,7 +74,7 @@ def _protocol(protocol: Protocol, ports: Sequence[int]) -> str:
         "}",
         "proto.fields, proto.experts = F, experts",
         *dissection,
-        f"register_ports(proto, {quoted(','.join(map(str, ports)))}, {quoted(port_table)})",
+        f"register_ports(proto, {quoted(','.join(map(str, ports)))}, {{ {', '.join(map(quoted, port_tables))} }})",
         f"register_statistics({quoted(protocol.name)}, {quoted(prefix)}, names, {_counted(prefix, *counted)})",
         "end",
     ]

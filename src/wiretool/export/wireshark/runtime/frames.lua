@@ -93,6 +93,17 @@ local function frame_finder(form)
   return find_frame, are_frames
 end
 
+local tls = Dissector.get("tls")
+
+-- Whether bytes begin with a record of TLS, as no frame does.
+local function are_tls(b) return b:len() > 5 and b:raw(0, 3):find("^[\20-\23]\3[%z\1-\4]") ~= nil end
+
+-- Leaves bytes to TLS, which calls dissectors again with decrypted ones. Each call takes one off `can_desegment`.
+local function call_tls(b, pinfo, tree)
+  if pinfo.can_desegment > 0 then pinfo.can_desegment = pinfo.can_desegment + 1 end
+  return tls:call(b, pinfo, tree)
+end
+
 -- Dissects a protocol whose frames have a form. `column`: its name in the list of packets; `stream_of` and `forget_links`
 -- are of `link_replies`.
 local function dissect_frames(proto, F, experts, form, column, stream_of, forget_links)
@@ -101,7 +112,10 @@ local function dissect_frames(proto, F, experts, form, column, stream_of, forget
   local header_bytes, size_at, add_frame = form.header_bytes, form.size_at, form.add_frame
   local unframed_title = proto.description .. ": bytes without a frame"
 
+  local over_tls = {}
+
   function proto.init()
+    over_tls = {}
     forget_links()
     forget_positions()
   end
@@ -145,6 +159,7 @@ local function dissect_frames(proto, F, experts, form, column, stream_of, forget
   end
 
   function proto.dissector(b, pinfo, tree)
+    if are_tls(b) then return call_tls(b, pinfo, tree) end
     pinfo.cols.protocol = column
     local stream, stop, shown = stream_of(pinfo), b:len(), {}
     local direction, position = begin(b, pinfo)
@@ -166,6 +181,15 @@ local function dissect_frames(proto, F, experts, form, column, stream_of, forget
   proto:register_heuristic("tcp", function(b, pinfo, tree)
     if not are_frames(b) then return false end
     pinfo.conversation = proto
+    proto.dissector(b, pinfo, tree)
+    return true
+  end)
+
+  -- The conversation is that of TLS, which asks for each packet.
+  proto:register_heuristic("tls", function(b, pinfo, tree)
+    local stream = tcp_stream().value
+    if not over_tls[stream] and not are_frames(b) then return false end
+    over_tls[stream] = true
     proto.dissector(b, pinfo, tree)
     return true
   end)

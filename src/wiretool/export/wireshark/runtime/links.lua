@@ -1,5 +1,15 @@
 -- Replies and their requests.
 
+local tls_lengths = Field.new("tls.record.length")
+
+-- What tells a message from others of the same packet: its place, and where that is decrypted, the records until there.
+local function place_of(b, at)
+  local place = b:len() * 0x4000000 + at
+  if b:offset() > 0 then return place end
+  local records = #{ tls_lengths() }
+  return records > 0 and records .. ":" .. place or place
+end
+
 -- Links replies to requests by the values that both have, and adds the links and the time between them.
 -- `F`: fields `response_to`, `response_in` and `response_time`.
 -- Returns three functions: `forget` everything, the `stream_of` a packet, and `link_message`.

@@ -1,19 +1,27 @@
 -- Ports and statistics.
 
--- Preferences for the ports of a protocol, and its registration on them; `name` is that of the table of ports.
-local function register_ports(proto, ports, name)
-  local by_port = DissectorTable.get(name)
+-- Preferences for the ports of a protocol, and its registration on them; `names` are those of the tables of ports.
+local function register_ports(proto, ports, names)
   local current = ports
-  proto.prefs.ports = Pref.range("TCP ports", ports, "TCP ports of servers", 65535)
-  if name == "tcp.port" then by_port:add_for_decode_as(proto) end
-  if current ~= "" then by_port:add(current, proto) end
-  function proto.prefs_changed()
-    local chosen = tostring(proto.prefs.ports)
-    if chosen ~= current then
+
+  local function change(chosen)
+    for _, name in ipairs(names) do
+      local by_port = DissectorTable.get(name)
       if current ~= "" then by_port:remove(current, proto) end
       if chosen ~= "" then by_port:add(chosen, proto) end
-      current = chosen
     end
+    current = chosen
+  end
+
+  proto.prefs.ports = Pref.range("TCP ports", ports, "TCP ports of servers", 65535)
+  for _, name in ipairs(names) do
+    local by_port = DissectorTable.get(name)
+    if name ~= "ws.port" then by_port:add_for_decode_as(proto) end
+    if ports ~= "" then by_port:add(ports, proto) end
+  end
+  function proto.prefs_changed()
+    local chosen = tostring(proto.prefs.ports)
+    if chosen ~= current then change(chosen) end
   end
 end
 

@@ -363,7 +363,7 @@ local function dissect_table_frames(proto, F, experts, frames, column)
       item:add(F.checksum, b(last, 4))
     end
     values.stream_id = b:raw(at + places.stream_id[2], places.stream_id[3])
-    link_message(is_response and response or request, values, stream, pinfo, b:len() * 0x4000000 + at, item)
+    link_message(is_response and response or request, values, stream, pinfo, place_of(b, at), item)
     return is_response and name .. " response" or name
   end
 

@@ -44,7 +44,7 @@ local function dissect_typed_frames(proto, F, experts, messages, length_max, col
 
   local function add_message(message, b, at, stop, pinfo, stream, item)
     local done, broken_at = message.read(item, b, at, stop, values)
-    if done then link_message(message, values, stream, pinfo, b:len() * 0x4000000 + at, item) end
+    if done then link_message(message, values, stream, pinfo, place_of(b, at), item) end
     if message.is_failure then item:add_proto_expert_info(experts.failure, message.name) end
     return done or broken_at
   end
