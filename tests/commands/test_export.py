@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from tests.helpers.forked import run
 from wiretool.commands.export.extcap_launcher import launcher_text
 from wiretool.protocols.base.registry import PROTOCOLS
@@ -15,9 +16,24 @@ EXPORTED = ("pravega", "pravega-draft", "sbp", "sbp-0.1", "offramp")
 
 def test_skipped_protocols_are_listed(tmp_path: Path) -> None:
     ended = run("export", "wireshark", "-o", tmp_path / "w.lua")
-    skipped = ", ".join(name for name in PROTOCOLS if name not in EXPORTED)
-    line = f"wiretool: skipped {skipped}: declarations alone do not describe their messages\n"
-    assert (ended.returncode, ended.stderr.decode()) == (0, line)
+    told = ended.stderr.decode()
+    assert ended.returncode == 0
+    grpc = "skipped pravega-controller: Wireshark reads gRPC, with the file of `wiretool export protobuf`\n"
+    assert (f"wiretool: {grpc}" in told) == ("pravega-controller" in PROTOCOLS)
+    others = ", ".join(name for name in PROTOCOLS if name not in (*EXPORTED, "pravega-controller"))
+    line = f"wiretool: skipped {others}: declarations alone do not describe their messages\n"
+    assert (line in told) == bool(others)
+
+
+@needs_protocol("pravega-controller", "sbp")
+def test_the_declarations_of_grpc_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "controller.proto"
+    assert run("export", "protobuf", "pravega-controller", "-o", path).returncode == 0
+    assert "rpc createScope(ScopeInfo) returns (CreateScopeStatus);" in path.read_text()
+    refused = run("export", "protobuf", "sbp")
+    assert refused.returncode == 2
+    assert b"protocol 'sbp' does not use gRPC; expected pravega-controller" in refused.stderr
+    assert run("export", "protobuf", "nonsense").returncode == 2
 
 
 def test_it_is_written_to_stdout() -> None:

@@ -4,7 +4,7 @@
 local wanted, protocols = {}, {}
 for _, prefix in ipairs({ ... }) do
   wanted[prefix] = true
-  if prefix ~= "_ws" then protocols[#protocols + 1] = prefix end
+  if prefix ~= "_ws" and prefix ~= "pbf" then protocols[#protocols + 1] = prefix end
 end
 
 local function escaped(text)

@@ -35,6 +35,17 @@ def wireshark(
     export_wireshark(output, is_installed=install)
 
 
+@export.command()
+def protobuf(
+    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="a protocol that uses gRPC")],
+    output: OutputFile = None,
+) -> None:
+    """Write the .proto file of a protocol that uses gRPC, for Wireshark and clients of gRPC."""
+    from wiretool.commands.export.protobuf import export_protobuf
+
+    export_protobuf(protocol, output)
+
+
 @export.command("json-schema")
 def json_schema(
     protocol: Annotated[

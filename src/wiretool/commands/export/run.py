@@ -8,7 +8,7 @@ from wiretool import __version__
 from wiretool.commands.export.extcap_launcher import extcap_folders, install_launcher, make_folder
 from wiretool.commands.options import tell
 from wiretool.errors import UsageError
-from wiretool.export.wireshark import is_exportable, make_dissector
+from wiretool.export.wireshark import is_exportable, is_read_by_wireshark, make_dissector
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.sinks.output import open_whole_output
 
@@ -28,6 +28,10 @@ def export_wireshark(output: Path | None, *, is_installed: bool) -> None:
     with open_whole_output(output) as out:
         out.write(make_dissector(exported, __version__))
     skipped = [name for name, each in PROTOCOLS.items() if each not in exported]
+    by_itself = [name for name in skipped if is_read_by_wireshark(PROTOCOLS[name])]
+    skipped = [name for name in skipped if name not in by_itself]
+    if by_itself:
+        tell(f"skipped {', '.join(by_itself)}: Wireshark reads gRPC, with the file of `wiretool export protobuf`")
     if skipped:
         tell(f"skipped {', '.join(skipped)}: declarations alone do not describe their messages")
     if is_installed:

@@ -8,7 +8,9 @@ from wiretool.export.wireshark import json_messages, tables, typed
 from wiretool.export.wireshark.fields import filter_prefix
 from wiretool.export.wireshark.lua import quoted
 from wiretool.protocols.base.json_messages import JsonMessages
+from wiretool.protocols.base.proto_file import ProtoFile
 from wiretool.protocols.base.protocol import Protocol
+from wiretool.protocols.base.table_frames import TableFrames
 
 #: Fields that frames of every protocol have: the constructor of each, with its label.
 _SHARED_FIELDS: Mapping[str, str] = {
@@ -41,13 +43,18 @@ def is_exportable(protocol: Protocol) -> bool:
     frames = protocol.frames
     if isinstance(frames, Prefix):
         return typed.is_typed(protocol, frames)
-    return frames is not None
+    return isinstance(frames, (TableFrames, JsonMessages))
+
+
+def is_read_by_wireshark(protocol: Protocol) -> bool:
+    """Return whether Wireshark itself reads the messages of a protocol, with a file that declares them."""
+    return isinstance(protocol.frames, ProtoFile)
 
 
 def _protocol(protocol: Protocol, ports: Sequence[int]) -> str:
     """Return the part of one protocol, in a block: a function of Lua has 200 local variables at most."""
     frames = protocol.frames
-    assert frames is not None
+    assert isinstance(frames, (Prefix, TableFrames, JsonMessages))
     port_tables: tuple[str, ...] = ("tcp.port", "tls.port")
     prefix, title = filter_prefix(protocol.name), quoted(protocol.title)
     if isinstance(frames, Prefix):

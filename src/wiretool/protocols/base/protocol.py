@@ -21,6 +21,7 @@ from wiretool.protocols.base.plugin_code import plugin_code, tolerated
 
 if TYPE_CHECKING:  # what reads FlatBuffers is loaded with the protocols that have them
     from wiretool.protocols.base.json_messages import JsonMessages
+    from wiretool.protocols.base.proto_file import ProtoFile
     from wiretool.protocols.base.table_frames import TableFrames
 
 T = TypeVar("T")
@@ -55,8 +56,8 @@ class Wire:
     #: The field that names what a whole connection is about, such as the road of a consumer; it names the kind too.
     connection_subject: str = ""
     #: The header of frames, where each begins with the i32 type of its message, or what leads to its tables; the
-    #: messages that are JSON objects in WebSocket; None where frames lie otherwise.
-    frames: "Prefix | TableFrames | JsonMessages | None" = None
+    #: messages that are JSON objects in WebSocket; the file of declarations of gRPC; None otherwise.
+    frames: "Prefix | TableFrames | JsonMessages | ProtoFile | None" = None
     #: The JSON Schema of `fields` in frames of that name, where they differ from the declared ones; else None. The last
     #: argument is whether those of damaged messages are allowed.
     fields_schema: Callable[[str, Refer, bool], JsonSchema | None] | None = None
@@ -252,7 +253,7 @@ class Protocol:
         return self._wire.first_messages
 
     @property
-    def frames(self) -> "Prefix | TableFrames | JsonMessages | None":
+    def frames(self) -> "Prefix | TableFrames | JsonMessages | ProtoFile | None":
         return self._wire.frames
 
     def fields_schema(self, name: str, refer: Refer, may_be_damaged: bool) -> JsonSchema | None:

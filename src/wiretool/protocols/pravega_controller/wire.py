@@ -7,6 +7,7 @@ from wiretool.codec.jsonform import fields_from_json, nearest
 from wiretool.codec.message import Message, Side
 from wiretool.codec.types import JsonSchema, Refer
 from wiretool.errors import EncodeError
+from wiretool.protocols.base.proto_file import ProtoFile
 from wiretool.protocols.base.protocol import Wire
 from wiretool.protocols.pravega_controller.calls import CALLS, METHODS, declared_as
 from wiretool.protocols.pravega_controller.connection import Connection
@@ -46,4 +47,5 @@ WIRE = Wire(
     first_messages=frozenset(("Preface", "Settings")),
     encoder=ControllerEncoder,
     fields_schema=fields_schema,
+    frames=ProtoFile("wiretool.protocols.pravega_controller", "controller.proto"),
 )
