@@ -56,7 +56,8 @@ def decode() -> tuple[Values, Places]:
     from wiretool.protocols.pravega_controller.controller_pb2 import DESCRIPTOR
 
     service = DESCRIPTOR.services_by_name["ControllerService"]
-    values, places = defaultdict(list), defaultdict(set)
+    values: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
+    places: defaultdict[int, set[tuple[int, int]]] = defaultdict(set)
     for record in read(CAPTURE):
         method = service.methods_by_name.get(record.message) if record.kind == "frame" else None
         if method is not None:
