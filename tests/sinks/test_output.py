@@ -183,3 +183,13 @@ def test_a_whole_output_that_cannot_have_a_part_is_refused(tmp_path: Path) -> No
     file.touch()
     with pytest.raises(UsageError, match=r"cannot write .*/file/out: Not a directory"), open_whole_output(file / "out"):
         pass
+
+
+def test_a_pipe_loses_its_reader_and_a_file_never_does(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    with Output(open(writer, "wb", buffering=0), own=True) as out:
+        assert out.has_reader()
+        os.close(reader)
+        assert not out.has_reader()
+    with open_output(tmp_path / "file") as out:
+        assert out.has_reader()
