@@ -189,6 +189,8 @@ def test_an_example_runs(section: Section, line: str, desk: Path) -> None:
     assert shutil.which("bash"), "no bash to run it with"
     if line.startswith("sudo ") or " --live " in line:
         return  # requires a privilege; test_the_options_of_examples_exist checks its options
+    if section.page == "object-storage.md":
+        return  # tests/storage/test_examples.py runs it, with a server
     if section in server_sections() or line in pasted_lines():
         return  # test_a_session_runs or test_a_block_can_be_pasted runs it, with the servers
     for each in makers(section, line):  # another process may have run it

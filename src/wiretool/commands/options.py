@@ -15,6 +15,7 @@ import typer
 
 from wiretool import limits
 from wiretool.errors import CaptureError, InputError, NothingReadError, Unmet, UsageError, why_unreadable
+from wiretool.storage.url_path import UrlPath, is_url, path_or_url
 from wiretool.units import DURATION, SHARE, counted
 
 if TYPE_CHECKING:
@@ -91,7 +92,14 @@ def path_from(text: str) -> Path:
     """A path of the command line: an empty one would be the folder it is run in."""
     if not text:
         raise typer.BadParameter("the name is empty")
+    if is_url(text):
+        raise typer.BadParameter(f"{text} is a URL; expected a local path")
     return Path(text)
+
+
+def capture_from(text: str) -> Path:
+    """Return the path of a capture on the command line, also by its URL."""
+    return path_or_url(text) if text else path_from(text)
 
 
 def where_from(text: str) -> str:
@@ -121,8 +129,8 @@ CaptureFiles = Annotated[
     typer.Argument(
         metavar="CAPTURE...",
         show_default=False,
-        parser=path_from,
-        help="pcap or pcapng files, also compressed with gzip or zstd; - is stdin",
+        parser=capture_from,
+        help="pcap or pcapng files or their URLs, also compressed with gzip or zstd; - is stdin",
     ),
 ]
 ProtocolName = Annotated[str, typer.Option(metavar="NAME", help="protocol, or auto to detect it by port and content")]
@@ -417,6 +425,8 @@ def tell(text: str) -> None:
 
 def _refusal(path: Path) -> str:
     """Why a path is no capture; empty where it may be one, or where only opening it says why not."""
+    if isinstance(path, UrlPath):
+        return ""
     try:
         if S_ISDIR(os.stat(path).st_mode):
             return why_unreadable(IsADirectoryError(EISDIR, ""))
@@ -435,6 +445,8 @@ def _is_empty(source: Path | BinaryIO) -> bool:
     from wiretool.capture.files.reading import read_packets
 
     try:
+        if isinstance(source, UrlPath):
+            return False
         if not isinstance(source, Path):
             return isinstance(source, BufferedReader) and not source.peek(1)
         if not os.path.isfile(source):

@@ -24,6 +24,7 @@ from wiretool.protocols.base.protocol import Protocol
 from wiretool.protocols.base.recognise import protocol_of_start
 from wiretool.protocols.base.registry import PROTOCOLS, expected_on, protocol_named, server_ports
 from wiretool.records import Record
+from wiretool.storage.url_path import path_or_url
 
 #: A path, or an open binary stream.
 Source = Path | str | BinaryIO
@@ -55,9 +56,9 @@ def read(
 
 
 def paths_of(captures: Source | Sequence[Source]) -> list[Path | BinaryIO]:
-    """One capture or several as a list, names as paths."""
+    """One capture or several as a list, names and URLs as paths."""
     sources = list(captures) if isinstance(captures, Sequence) and not isinstance(captures, str) else [captures]
-    return [Path(source) if isinstance(source, str) else source for source in sources]
+    return [path_or_url(source) if isinstance(source, str) else source for source in sources]
 
 
 def read_from(

@@ -2,11 +2,12 @@
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from stat import S_ISREG
+from types import MappingProxyType
 
 from wiretool import limits
 from wiretool.capture.columns.segments import segments_of
@@ -18,9 +19,11 @@ from wiretool.capture.index.build import NO_TIME, FileIndex, Joint, index_of
 from wiretool.capture.tcp.fragments import Fragments
 from wiretool.capture.tcp.silent_connections import note_connections
 from wiretool.errors import CaptureError, UsageError
+from wiretool.pipeline.fetching import objects_at
 from wiretool.pipeline.layout import MANIFEST, Input
 from wiretool.pipeline.staging import is_ours
 from wiretool.sinks.arrow.files import reason, refused
+from wiretool.storage.url_path import UrlPath
 from wiretool.units import size_text
 
 #: How the damage of a file begins that cannot be read, of which the index is that.
@@ -65,12 +68,17 @@ def captures_in(paths: Sequence[Path], tell: Callable[[str], None]) -> list[Path
     """
     found: dict[Path, Path] = {}
     for path in paths:
-        files = files_in(path, tell) if os.path.isdir(path) else [_file(path)]
-        for file in files:
+        for file in _files_at(path, tell):
             found.setdefault(file.resolve(), file)
     if not found:
         raise UsageError(f"no captures in {', '.join(map(str, paths))}: give capture files, or folders that hold some")
     return sorted(found.values(), key=str)
+
+
+def _files_at(path: Path, tell: Callable[[str], None]) -> Iterable[Path]:
+    if isinstance(path, UrlPath):
+        return objects_at(path, tell)
+    return files_in(path, tell) if os.path.isdir(path) else [_file(path)]
 
 
 def _file(path: Path) -> Path:
@@ -118,8 +126,13 @@ def _is_wanted(path: Path, tell: Callable[[str], None]) -> bool:
     return S_ISREG(stat.st_mode) and stat.st_size > 0
 
 
-def indexed(files: Sequence[Path], given: Sequence[Path], tell: Callable[[str], None]) -> Iterator[Capture]:
-    """Each capture with its index.
+def indexed(
+    files: Sequence[Path],
+    given: Sequence[Path],
+    tell: Callable[[str], None],
+    urls: Mapping[Path, UrlPath] = MappingProxyType({}),
+) -> Iterator[Capture]:
+    """Each capture with its index; `urls` has those of files that are copies of objects.
 
     Files in folders that are no captures are skipped, and listed; those that cannot be read, or have the name of a
     capture and are not one, have that as their damage.
@@ -128,24 +141,25 @@ def indexed(files: Sequence[Path], given: Sequence[Path], tell: Callable[[str], 
     alone = {path.resolve() for path in given}
     others: list[Path] = []
     unread: list[CaptureError] = []
-    for path in files:
+    for file in files:
+        path = urls.get(file, file)
         try:
-            index = index_of(path)
+            index = _index_of(file, path)
         except CaptureError as err:
             if path.resolve() in alone:
                 raise
             if isinstance(err.__cause__, OSError):
                 unread.append(err)
-                yield _capture(path, replace(_UNREAD, damage=UNREADABLE + reason(err.__cause__)))
+                yield _capture(file, replace(_UNREAD, damage=UNREADABLE + reason(err.__cause__)), path)
             elif is_named_capture(path):
                 unread.append(err)
-                yield _capture(path, replace(_UNREAD, damage=UNREADABLE + err.reason))
+                yield _capture(file, replace(_UNREAD, damage=UNREADABLE + err.reason), path)
             else:
                 others.append(path)
         else:
             if not index.packets and not index.damage:
                 tell(f"{path} is empty: no packets")
-            yield _capture(path, index)
+            yield _capture(file, index, path)
     if others:
         tell(skipped(others))
     if len(others) + len(unread) == len(files):
@@ -168,8 +182,18 @@ def skipped(others: Sequence[Path]) -> str:
     return f"{named}{more} skipped: {'not captures' if len(others) > 1 else 'not a capture'}"
 
 
-def _capture(path: Path, index: FileIndex) -> Capture:
-    return Capture(name_of(path), path, index, index.damage, index.size, index.mtime_ns)
+def _index_of(file: Path, path: Path) -> FileIndex:
+    """Return the index of a file; a CaptureError names the object of which it is a copy."""
+    try:
+        return index_of(file, cache=file is path)
+    except CaptureError as err:
+        if file is path:
+            raise
+        raise CaptureError(str(path), err.why, offset=err.offset) from err.__cause__
+
+
+def _capture(file: Path, index: FileIndex, path: Path) -> Capture:
+    return Capture(name_of(path), file, index, index.damage, index.size, index.mtime_ns)
 
 
 def name_of(path: Path) -> str:

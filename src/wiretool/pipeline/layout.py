@@ -189,7 +189,12 @@ class Sealed(msgspec.Struct, frozen=True):
 
 def write_manifest(root: Path, manifest: Manifest) -> None:
     """Say what the tables are; from then on they count. UsageError where the system does not take it."""
-    write_whole(root / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=1))
+    write_whole(root / MANIFEST, manifest_bytes(manifest))
+
+
+def manifest_bytes(manifest: Manifest) -> bytes:
+    """Return a manifest as its file has it."""
+    return msgspec.json.format(msgspec.json.encode(manifest), indent=1)
 
 
 def write_sealed(root: Path, number: int, sealed: Sealed) -> None:
@@ -257,16 +262,20 @@ def read_head(root: Path) -> Head:
         ) from err
     except OSError as err:
         raise UsageError(f"{path}: {why_unreadable(err)}; expected a file that you may read") from err
+    head = head_in(data, str(path))
+    _check_tables(root, path, head.tables)
+    return head
+
+
+def head_in(data: bytes, name: str) -> Head:
+    """Return the manifest in a file of that name; CaptureError where it is damaged or of another version."""
     try:
         head = msgspec.json.decode(data, type=Head)
     except (msgspec.DecodeError, RecursionError) as err:
-        raise CaptureError(
-            str(path), f"is not a manifest of wiretool: {json_problem(err)}; make the tables again"
-        ) from err
+        raise CaptureError(name, f"is not a manifest of wiretool: {json_problem(err)}; make the tables again") from err
     expected = FORMAT_SEALED if head.sealed else FORMAT
     if head.format != expected:
-        raise CaptureError(str(path), f"format {head.format}; expected {expected}; make the tables again")
-    _check_tables(root, path, head.tables)
+        raise CaptureError(name, f"format {head.format}; expected {expected}; make the tables again")
     return head
 
 

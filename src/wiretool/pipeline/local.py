@@ -11,13 +11,15 @@ import pyarrow as pa
 from wiretool.capture.files.packet_counts import PacketCounts
 from wiretool.capture.index.build import read_range
 from wiretool.dissect.columns.apart import apart, may_run_apart
+from wiretool.pipeline.fetching import fetched
 from wiretool.pipeline.flows.rows import rows_of
 from wiretool.pipeline.flows.task import Done, Files, manifest_of, read_part
 from wiretool.pipeline.inputs import Capture, captures_in, indexed, unpacked
 from wiretool.pipeline.job import Job, Step
 from wiretool.pipeline.layout import Manifest, write_manifest
+from wiretool.pipeline.publishing import made_in
 from wiretool.pipeline.shuffle import Shuffle
-from wiretool.pipeline.staging import staged
+from wiretool.storage.url_path import UrlPath
 
 #: Packets of a part, each of which is put in order in memory at some 250 bytes a packet.
 PART_PACKETS = 1_000_000
@@ -33,12 +35,15 @@ def run_local(job: Job, tell: Callable[[str], None], watch: Callable[[Step], Non
     process is that reads packets.
     """
     files = captures_in(job.captures, tell)
-    with staged(job.root, files, tell) as staging:
+    with made_in(job.root, files, tell) as staging:
         work = staging / ".work"
         work.mkdir()
+        urls = fetched(files, work, watch)
+        copies = {url: copy for copy, url in urls.items()}
+        read = [copies[file] if isinstance(file, UrlPath) else file for file in files]
         captures = [
             unpacked(capture, work / f"unpacked-{place}")
-            for place, capture in enumerate(indexed(files, job.captures, tell))
+            for place, capture in enumerate(indexed(read, job.captures, tell, urls))
         ]
         packets, counts = sum(capture.index.packets for capture in captures), PacketCounts()
         with Shuffle(work, job.splits or max(1, -(-packets // PART_PACKETS))) as shuffle:

@@ -9,7 +9,7 @@ from itertools import repeat
 from operator import itemgetter
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from wiretool.capture.files.pcap import VARIANTS, read_pcap
 from wiretool.capture.files.pcapng import SECTION, read_pcapng
@@ -18,6 +18,7 @@ from wiretool.capture.packets import Packet
 from wiretool.capture.tcp.origins import Origins
 from wiretool.capture.tls.keylog import KeyLog
 from wiretool.errors import CaptureError, UnopenedError, why_unreadable
+from wiretool.storage.url_path import UrlPath
 
 _packet = partial(tuple.__new__, Packet)
 
@@ -49,10 +50,14 @@ def _packets_of(source: Path | BinaryIO, keys: KeyLog | None) -> Iterator[Packet
 def opened(source: Path | BinaryIO, stack: ExitStack) -> tuple[str, BinaryIO]:
     """Return the name of a source and its stream, which `stack` closes if it was opened here.
 
-    UnopenedError, a CaptureError, for a file that the system does not open.
+    UnopenedError, a CaptureError, for a file that the system does not open; RemoteError for an unreachable object.
     """
     if not isinstance(source, Path):
         return str(getattr(source, "name", "a stream")), source
+    if isinstance(source, UrlPath):
+        from wiretool.storage.opening import open_url
+
+        return str(source), cast(BinaryIO, stack.enter_context(open_url(source)))
     try:
         return str(source), stack.enter_context(source.open("rb", buffering=0))
     except OSError as err:

@@ -22,6 +22,7 @@ from wiretool.commands.options import (
 )
 from wiretool.commands.step_progress import StepProgress, with_progress
 from wiretool.errors import CaptureError, Stopped, UsageError
+from wiretool.storage.url_path import path_or_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -236,7 +237,7 @@ def judge_captures(part: "Conformance", options: ConformOptions) -> None:
         return
     expected = expected_failures(part, options)
     names = " ".join(options.arguments)
-    book, captures = Ledger(), [Path(name) for name in options.arguments]
+    book, captures = Ledger(), [path_or_url(name) for name in options.arguments]
     origins = Origins(len(captures))
     recording = recorded(captures, options, book, origins)
     damages = [] if recording.damage is None else [recording.damage, *recording.damage.others]

@@ -12,6 +12,7 @@ from wiretool.commands.options import (
     PortNames,
     ProtocolName,
     ReportFormat,
+    capture_from,
     format_from,
     keys_from,
     path_from,
@@ -20,11 +21,11 @@ from wiretool.commands.options import (
 
 
 def diff(
-    one: Annotated[Path, typer.Argument(metavar="A", show_default=False, parser=path_from, help="first capture")],
+    one: Annotated[Path, typer.Argument(metavar="A", show_default=False, parser=capture_from, help="first capture")],
     other: Annotated[
         Path,
         typer.Argument(
-            metavar="B", show_default=False, parser=path_from, help="second capture, compared with the first"
+            metavar="B", show_default=False, parser=capture_from, help="second capture, compared with the first"
         ),
     ],
     ignore: Annotated[
@@ -36,7 +37,7 @@ def diff(
         typer.Option(
             metavar="C",
             show_default=False,
-            parser=path_from,
+            parser=capture_from,
             help="another recording of the session of A; fields that differ between the two are not compared with B",
         ),
     ] = None,

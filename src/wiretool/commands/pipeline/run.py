@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from wiretool.commands.options import KeyLogFile, PortNames, ProtocolName, keys_from, path_from, ports_from
+from wiretool.commands.options import KeyLogFile, PortNames, ProtocolName, capture_from, keys_from, ports_from
 from wiretool.errors import UsageError
 
 #: More parts than that are more files than anybody reads.
@@ -23,7 +23,7 @@ class PipelineEngine(StrEnum):
 PipelineCaptures = Annotated[
     list[Path],
     typer.Argument(
-        metavar="CAPTURE...", show_default=False, parser=path_from, help="capture files, or folders of them"
+        metavar="CAPTURE...", show_default=False, parser=capture_from, help="captures or folders of them, also by URL"
     ),
 ]
 TablesFolder = Annotated[
@@ -33,8 +33,8 @@ TablesFolder = Annotated[
         "--output",
         metavar="TABLES",
         show_default=False,
-        parser=path_from,
-        help="folder for the tables: new, empty, or with tables of an earlier run, which are replaced",
+        parser=capture_from,
+        help="folder for the tables, also by URL: new, empty, or with tables of an earlier run, which are replaced",
     ),
 ]
 Engine = Annotated[

@@ -13,7 +13,8 @@ from wiretool.commands.first_lines import FirstLines
 from wiretool.commands.interrupts import stoppable, told_when_stopped
 from wiretool.commands.options import protocols_like, tell
 from wiretool.commands.progress import QUICK_S, is_watched, report_waiting
-from wiretool.errors import CaptureError
+from wiretool.errors import CaptureError, UsageError
+from wiretool.storage.url_path import UrlPath, path_or_url
 
 if TYPE_CHECKING:
     from wiretool.capture.tls.keylog import KeyLog
@@ -47,15 +48,27 @@ def run_pipeline(captures: Sequence[Path], root: Path, options: PipelineOptions,
     from wiretool.pipeline.job import Job
 
     protocols_like(options.protocol)
+    if engine == "spark":
+        check_local([*captures, root])
     splits, secrets = options.splits, secrets_of(captures, options.keys)
     job = Job(captures, root, options.protocol, options.ports, options.has_events, splits, secrets)
     notes = FirstLines(NOTES_MAX, "notes")
-    kept = "the tables that were there are as they were" if os.path.exists(root) else "no tables were made"
+    has_tables = isinstance(root, UrlPath) or os.path.exists(root)
+    kept = "the tables that were there are as they were" if has_tables else "no tables were made"
     progress = _bar() if is_watched() else _lines("Spark is at work" if engine == "spark" else "reading captures")
     with stoppable("wiretool.pipeline.local"), told_when_stopped(lambda: kept), progress as watch:
         manifest = _engine(engine, master)(job, notes, watch)
     notes.end()
     return told_of(manifest, root, is_strict=options.is_strict)
+
+
+def check_local(paths: Sequence[Path]) -> None:
+    """Raise UsageError for URLs, which Spark's workers do not read."""
+    for path in paths:
+        if isinstance(path, UrlPath):
+            raise UsageError(
+                f"{path}: --engine spark reads and writes files; expected mounted storage, or --engine local"
+            )
 
 
 def secrets_of(captures: Sequence[Path], keys: "KeyLog") -> bytes:
@@ -113,7 +126,8 @@ def read_nothing(manifest: "Manifest") -> int:
         return code
     if not connections:
         known: set[bytes] = set()
-        counts = packet_counts([Path(each.path) for each in manifest.inputs], known)
+        paths = [path_or_url(each.path) for each in manifest.inputs]
+        counts = packet_counts([path for path in paths if not isinstance(path, UrlPath)], known)
         if counts.is_nothing_read:
             tell(f"nothing was read: {counts.summarize()}; expected {READABLE}")
             return UNSOUND

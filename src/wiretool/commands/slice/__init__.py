@@ -12,6 +12,7 @@ from wiretool.commands.options import (
     KeyLogFile,
     PortNames,
     ProtocolName,
+    capture_from,
     keys_from,
     path_from,
     ports_from,
@@ -19,6 +20,7 @@ from wiretool.commands.options import (
     where_from,
 )
 from wiretool.errors import UsageError
+from wiretool.storage.url_path import UrlPath
 
 
 def slice_(
@@ -27,8 +29,8 @@ def slice_(
         typer.Argument(
             metavar="CAPTURE...",
             show_default=False,
-            parser=path_from,
-            help="pcap or pcapng files, also compressed with gzip or zstd; not stdin, as they are read twice",
+            parser=capture_from,
+            help="pcap or pcapng files or their URLs, also compressed with gzip or zstd; not stdin: read twice",
         ),
     ] = None,
     output: Annotated[
@@ -90,7 +92,7 @@ def files_from(captures: Sequence[Path] | None) -> list[Path]:
     _check_twice("stdin", is_so=all(str(path) != "-" for path in given))
     sources_from(given, tells_empty=all(map(os.path.isfile, given)))
     for path in given:
-        _check_twice(str(path), is_so=os.path.isfile(path))
+        _check_twice(str(path), is_so=os.path.isfile(path) or isinstance(path, UrlPath))
     return given
 
 

@@ -1,0 +1,72 @@
+"""Captures in object storage and on web servers: found in folders, and copied to be read at any place."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path, PurePosixPath
+
+from wiretool.errors import UsageError
+from wiretool.pipeline.job import Step
+from wiretool.pipeline.layout import MANIFEST
+from wiretool.sinks.arrow.files import refused
+from wiretool.storage.url_path import WEB, UrlPath
+
+#: Bytes of an object that are copied at once.
+CHUNK_BYTES = 1024 * 1024
+
+
+def objects_at(path: UrlPath, tell: Callable[[str], None]) -> Iterator[UrlPath]:
+    """Yield an object, or those in a folder however deep: without hidden and empty ones, and tables of wiretool.
+
+    UsageError where there is neither.
+    """
+    if path.scheme in WEB:
+        yield path
+        return
+    from wiretool.storage.folder import StoreFolder  # imported here: most captures are files
+
+    folder = StoreFolder(path)
+    if folder.is_object():
+        yield path
+        return
+    sizes = folder.sizes()
+    if not sizes:
+        raise UsageError(f"{path}: no such object or folder; expected captures, or folders of them")
+    tables = {str(PurePosixPath(name).parent) for name in sizes if PurePosixPath(name).name == MANIFEST}
+    for table in sorted(tables):
+        tell(f"{path if table == '.' else folder.url_of(table)} holds tables of wiretool pipeline, skipped")
+    for name, size in sizes.items():
+        pure = PurePosixPath(name)
+        if any(part.startswith(".") for part in pure.parts) or tables & set(map(str, pure.parents)):
+            continue
+        if size:
+            yield folder.url_of(name)
+        elif not name.endswith("/"):
+            tell(f"{folder.url_of(name)} is empty, skipped")
+
+
+def fetched(files: Sequence[Path], folder: Path, watch: Callable[[Step], None]) -> dict[Path, UrlPath]:
+    """Copy the objects among files into a folder; return the URL of each copy.
+
+    RemoteError and UnopenedError for an object that cannot be read as a whole; UsageError where the disk is full.
+    """
+    urls = [file for file in files if isinstance(file, UrlPath)]
+    copies: dict[Path, UrlPath] = {}
+    for place, url in enumerate(urls):
+        watch(Step("fetching captures", place, len(urls)))
+        copy = folder / f"{place:06d}-{PurePosixPath(str(url)).name}"
+        _copy(url, copy)
+        copies[copy] = url
+    return copies
+
+
+def _copy(url: UrlPath, copy: Path) -> None:
+    from wiretool.storage.opening import open_url
+
+    with closing(open_url(url)) as stream, refused(copy):
+        copy.parent.mkdir(exist_ok=True)
+        with copy.open("wb") as file:
+            while data := stream.read(CHUNK_BYTES):
+                file.write(data)
+        if stream.info.mtime_ns:
+            os.utime(copy, ns=(stream.info.mtime_ns, stream.info.mtime_ns))

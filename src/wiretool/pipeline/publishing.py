@@ -1,0 +1,120 @@
+"""A folder of tables in object storage, where nothing can be renamed: the manifest is written last.
+
+The files of a run have names of their own, so that those of an earlier run stay whole until the new manifest is there.
+Readers go by the manifest. The files of the earlier run are deleted after that.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from wiretool.errors import PeerError, UsageError, WiretoolError
+from wiretool.pipeline.layout import MANIFEST, File, Manifest, head_in, manifest_bytes, read_manifest
+from wiretool.pipeline.staging import staged
+from wiretool.sinks.arrow.files import refused
+from wiretool.storage.folder import StoreFolder
+from wiretool.storage.url_path import UrlPath
+
+
+@contextmanager
+def made_in(root: Path, inputs: Sequence[Path], tell: Callable[[str], None]) -> Iterator[Path]:
+    """A new local folder whose tables take the place of those in `root` when the block ends well.
+
+    For a local folder as `staged`; for one in object storage as `published`.
+    """
+    with published(root, inputs, tell) if isinstance(root, UrlPath) else staged(root, inputs, tell) as folder:
+        yield folder
+
+
+@contextmanager
+def published(root: UrlPath, inputs: Sequence[Path], tell: Callable[[str], None]) -> Iterator[Path]:
+    """A temporary folder whose tables are uploaded when the block ends well.
+
+    UsageError where `root` holds anything but the tables of an earlier run, or an input. PeerError where the store
+    fails: then the tables of the earlier run are as they were.
+    """
+    target = StoreFolder(root)
+    earlier = _earlier_files(target, inputs)
+    with TemporaryDirectory(prefix="wiretool-tables-") as temporary:
+        folder = Path(temporary)
+        yield folder
+        _publish(folder, target, earlier, tell)
+
+
+def _earlier_files(target: StoreFolder, inputs: Sequence[Path]) -> set[str]:
+    """Return the names of all files of an earlier run."""
+    root = target.root
+    for path in inputs:
+        if isinstance(path, UrlPath) and path.url.startswith(f"{root.url.rstrip('/')}/"):
+            raise UsageError(f"{path} is read and is in {root}, which would be replaced; expected another folder")
+    if target.is_object():
+        raise UsageError(f"cannot write {root}: an object; expected a folder for tables")
+    names = set(target.sizes())
+    if not names:
+        return set()
+    with suppress(WiretoolError):
+        head = head_in(target.read(MANIFEST), str(target.url_of(MANIFEST))) if MANIFEST in names else None
+        if head is not None and not head.stream:
+            return {file.path for files in head.tables.values() for file in files}
+    raise UsageError(
+        f"{root} holds objects that wiretool pipeline run has not written; "
+        "expected a new or empty folder, or tables of an earlier run"
+    )
+
+
+def _publish(folder: Path, target: StoreFolder, earlier: set[str], tell: Callable[[str], None]) -> None:
+    manifest = read_manifest(folder)
+    run = uuid.uuid4().hex[:12]
+    renamed = msgspec.structs.replace(
+        manifest, tables={table: [_renamed(file, run) for file in files] for table, files in manifest.tables.items()}
+    )
+    with ExitStack() as undo:
+        for local, name in zip(_names(manifest), _names(renamed), strict=True):
+            undo.callback(_delete, target, [name])
+            with refused(folder / local):
+                target.upload(folder / local, name)
+        _write_manifest(target, manifest_bytes(renamed), undo.pop_all())
+    if left := _delete(target, sorted(earlier)):
+        tell(f"{target.root}: {left:,} files of the earlier run could not be deleted; the manifest does not name them")
+
+
+def _write_manifest(target: StoreFolder, data: bytes, undo: ExitStack) -> None:
+    """Write the manifest, from which on the new files count: none of them may be deleted then.
+
+    Where the answer of the store is lost, it is asked for the manifest that it has. Nothing is undone in doubt.
+    """
+    try:
+        target.write(MANIFEST, data)
+    except PeerError:
+        now = target.read(MANIFEST) if MANIFEST in target.sizes() else b""
+        if now != data:
+            undo.close()
+            raise
+    except UsageError:  # the store has refused it
+        undo.close()
+        raise
+
+
+def _names(manifest: Manifest) -> list[str]:
+    return [file.path for files in manifest.tables.values() for file in files]
+
+
+def _renamed(file: File, run: str) -> File:
+    """Return a file by a name that no other run has: `part-RUN-00000.parquet`."""
+    path = PurePosixPath(file.path)
+    return msgspec.structs.replace(file, path=str(path.with_name(path.name.replace("part-", f"part-{run}-", 1))))
+
+
+def _delete(target: StoreFolder, names: Sequence[str]) -> int:
+    """Delete files that no manifest names; return the number of those that the store does not delete."""
+    left = 0
+    for name in names:
+        try:
+            target.delete(name)
+        except WiretoolError:
+            left += 1
+    return left

@@ -1,0 +1,162 @@
+"""Objects of stores that pyarrow reaches: Amazon S3 and servers like it, Google Cloud, Azure, and HDFS."""
+
+import os
+import re
+from datetime import datetime, timedelta
+
+from pyarrow import fs
+
+from wiretool import limits
+from wiretool.errors import CaptureError, UnopenedError, UsageError
+from wiretool.storage.object_stream import ChangedError, ObjectInfo, TransferError
+from wiretool.storage.url_path import UrlPath
+
+#: Variables with the URL of a server in place of Amazon's, in the order in which they count.
+ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+#: Characters of a reason; without a Java, HDFS names all places where none is.
+REASON_CHARACTERS_MAX = 200
+#: Codes and statuses of AWS, as pyarrow reports them, after which another attempt is of no use.
+_DENIED = re.compile(r"ACCESS_DENIED|INVALID_ACCESS_KEY_ID|SIGNATURE|HTTP status 40[13]\b|UNAUTHENTICATED|Forbidden")
+_REFUSED = re.compile(r"NO_SUCH_|INVALID_|HTTP status (?:30\d|400|40[4-79]|41\d)\b|NOT_FOUND")
+#: Answers about an object that was deleted or became shorter.
+_GONE = re.compile(r"NO_SUCH_KEY|HTTP status 4(?:04|16)\b|InvalidRange|NOT_FOUND")
+#: The time of the last change, as S3 names it.
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+#: The reason in the text of pyarrow: the code of AWS, and the details that follow it.
+_AWS_ERROR = re.compile(r"AWS Error (\w+)(?: \((HTTP status \d+)\))? during (\w+) operation: (.*)", re.DOTALL)
+_CREDENTIALS = {
+    "s3": "expected credentials as of the AWS CLI, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
+    "gs": "expected the default credentials of Google Cloud, such as GOOGLE_APPLICATION_CREDENTIALS",
+}
+
+
+def file_system_of(path: UrlPath, *, repeats: bool = False) -> "tuple[fs.FileSystem, str]":
+    """Return the store of an object, and its name there. UnopenedError where the store cannot be used at all.
+
+    Only with `repeats` the store's client repeats requests that fail, as far as that can be set.
+    """
+    name = path.url.partition("://")[2]
+    try:
+        if path.scheme == "s3":
+            return _s3(name.partition("/")[0], limits.REMOTE_ATTEMPTS_MAX if repeats else 1), name
+        if path.scheme == "gs":
+            return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=limits.REMOTE_SILENCE_S)), name
+        store, name = fs.FileSystem.from_uri(path.url)
+    except (OSError, ValueError) as err:
+        raise UnopenedError(str(path), f"cannot be opened: {reason_of(err)}") from err
+    return store, name
+
+
+def _s3(bucket: str, attempts: int) -> "fs.S3FileSystem":
+    endpoint = _endpoint()
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    if region is None and endpoint is None:
+        region = fs.resolve_s3_region(bucket)
+    return fs.S3FileSystem(
+        endpoint_override=endpoint,
+        region=region,
+        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=attempts),
+        connect_timeout=limits.REMOTE_CONNECT_S,
+        request_timeout=limits.REMOTE_SILENCE_S,
+    )
+
+
+def _endpoint() -> str | None:
+    """Return the URL of the server that the environment names, None for Amazon's. UsageError where it is no URL."""
+    for name in ENDPOINTS:
+        if url := os.environ.get(name):
+            if not url.startswith(("http://", "https://")):
+                raise UsageError(f"{name}={url}: not a URL; expected one such as http://127.0.0.1:9000")
+            return url
+    return None
+
+
+class StoredObject:
+    """An object that is read by ranges. After each one its version is asked for: only then does the range count."""
+
+    def __init__(self, store: "fs.FileSystem", path: str, name: str) -> None:
+        self._store = store
+        self._path = path
+        self._name = name
+        self._file: fs.NativeFile | None = None
+        self._info = ObjectInfo(-1, "")
+
+    def look(self) -> ObjectInfo:
+        """Find the size and version. UnopenedError where there is no such object, or it is closed to us."""
+        try:
+            self._file = self._store.open_input_file(self._path)
+            self._info = self._info_of(self._file)
+        except ValueError as err:  # such as an empty name between two slashes
+            raise UnopenedError(self._name, f"not the name of an object: {reason_of(err)}") from err
+        except OSError as err:
+            raise self._failure(err) from err
+        return self._info
+
+    def fetch(self, at: int, size: int) -> bytes:
+        """Read one range. Errors as those of `RemoteObject`."""
+        assert self._file is not None, "fetch before look"
+        try:
+            data: bytes = self._file.read_at(size, at)
+            now = self._info_of(self._store.open_input_file(self._path))
+        except OSError as err:
+            if isinstance(err, FileNotFoundError) or _GONE.search(str(err)):
+                raise ChangedError from err
+            reported = failure(self._name, err)
+            if isinstance(reported, CaptureError):
+                reported.offset = at
+            raise reported from err
+        if now != self._info:
+            raise ChangedError
+        return data
+
+    def close(self) -> None:
+        """Close the object; connections are the store's."""
+        if self._file is not None:
+            self._file.close()
+
+    def _info_of(self, file: "fs.NativeFile") -> ObjectInfo:
+        """Return the size and, as the version, the ETag; the time of the last change where a store has none."""
+        facts = {name: value.decode("ascii", "replace") for name, value in (file.metadata() or {}).items()}
+        tag, changed = facts.get("ETag", ""), facts.get("Last-Modified", "")
+        if tag and _TIME.fullmatch(changed):
+            return ObjectInfo(file.size(), tag, int(datetime.fromisoformat(changed).timestamp()) * 1_000_000_000)
+        mtime_ns = self._store.get_file_info(self._path).mtime_ns or 0
+        return ObjectInfo(file.size(), tag or str(mtime_ns or ""), mtime_ns)
+
+    def _failure(self, err: OSError) -> CaptureError | TransferError:
+        if isinstance(err, FileNotFoundError):
+            return UnopenedError(self._name, self._why_missing())
+        return failure(self._name, err)
+
+    def _why_missing(self) -> str:
+        """Tell a missing bucket from a missing object, as far as the store answers."""
+        bucket, _, key = self._path.partition("/")
+        try:
+            is_missing = bool(key) and self._store.get_file_info(bucket).type is fs.FileType.NotFound
+        except OSError:
+            is_missing = False
+        return f"no such bucket: {bucket}" if is_missing else "no such object"
+
+
+def failure(name: str, err: OSError) -> CaptureError | TransferError:
+    """Return the error for a request that failed: a TransferError where another attempt may succeed."""
+    text = str(err)
+    if _DENIED.search(text) or isinstance(err, PermissionError):
+        advice = _CREDENTIALS.get(name.partition(":")[0].lower(), "expected credentials that may read it")
+        return UnopenedError(name, f"access denied; {advice}")
+    if isinstance(err, IsADirectoryError) or text.startswith("Not a regular file"):
+        return UnopenedError(name, "a bucket or folder; expected an object")
+    if _REFUSED.search(text):
+        return UnopenedError(name, f"cannot be opened: {reason_of(err)}")
+    return TransferError(reason_of(err))
+
+
+def reason_of(err: Exception) -> str:
+    """Return the reason in an error of pyarrow, in one line of bounded length."""
+    text = " ".join(str(err).split())
+    found = _AWS_ERROR.search(text)
+    if found is None:
+        return text if len(text) <= REASON_CHARACTERS_MAX else f"{text[:REASON_CHARACTERS_MAX]}..."
+    code, status, operation, details = found.groups()
+    details = details.partition("; Details: ")[2] or details
+    return f"{status or code} in {operation}: {details}".rstrip(". ")

@@ -1,0 +1,85 @@
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+
+from wiretool.errors import RemoteError, UnopenedError, UsageError
+from wiretool.storage.opening import open_url
+from wiretool.storage.url_path import UrlPath, is_url, path_or_url
+
+
+@pytest.mark.parametrize(
+    "text", ["s3://bucket/a//b c.pcap", "S3://bucket/x", "gs://b/x", "abfss://c@account/x", "https://host/x?a=b//c"]
+)
+def test_a_url_keeps_its_text(text: str) -> None:
+    path = path_or_url(text)
+    assert isinstance(path, UrlPath)
+    assert path.url == text
+    assert path.absolute() == path.resolve() == pickle.loads(pickle.dumps(path)) == path
+    assert not path.exists()
+    assert str(path) == text.partition("?")[0]
+
+
+def test_the_query_of_a_web_server_is_not_shown() -> None:
+    path = UrlPath("https://host/x.pcap?X-Amz-Signature=secret#part")
+    assert (str(path), os.fspath(path), path.name) == (
+        "https://host/x.pcap",
+        "https://host/x.pcap",
+        "x.pcap?X-Amz-Signature=secret#part",
+    )
+    assert str(UrlPath("s3://bucket/what?.pcap")) == "s3://bucket/what?.pcap"
+
+
+def test_urls_differ_where_paths_would_not() -> None:
+    assert len({UrlPath("s3://b/x"), UrlPath("s3://b//x"), UrlPath("s3://b/x"), Path("s3:/b/x")}) == 3
+
+
+def test_local_paths_stay_local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "odd:").mkdir()
+    (tmp_path / "odd:" / "x").touch()
+    for text in ("x.pcap", "./s3://bucket/x", "/s3://x", "C://x", "odd://x", "-"):
+        assert path_or_url(text) == Path(text)
+        assert not is_url(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("ftp://host/x", r"^ftp://host/x: unknown scheme ftp; expected s3, .* or \./ftp:/\.\.\. for a local file$"),
+        ("s3://", "no bucket or host; expected SCHEME://NAME/PATH"),
+        ("https:///x", "no bucket or host"),
+        ("https://me:secret@host/x", r"^https://\*\*\*@host/x: a password in a URL"),
+    ],
+)
+def test_refusals(text: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        path_or_url(text)
+
+
+def test_a_store_without_its_library_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    with pytest.raises(UnopenedError, match=r"hdfs://127.0.0.1:1/x: cannot be opened: ") as caught:
+        open_url(UrlPath("hdfs://127.0.0.1:1/x"))
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_an_object_must_be_the_one_that_was_opened_before(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from pyarrow import fs
+
+    from wiretool.storage import stores
+
+    (tmp_path / "x").write_bytes(b"one")
+    local = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    monkeypatch.setattr(stores, "file_system_of", lambda path: (local, "x"))
+    path = UrlPath("hdfs://host/x")
+    with open_url(path) as stream:
+        assert stream.read() == b"one"
+    with open_url(path) as stream:
+        assert stream.read() == b"one"
+    (tmp_path / "x").write_bytes(b"another")
+    os.utime(tmp_path / "x", (1, 1))
+    with pytest.raises(RemoteError, match="the object changed since it was read first"):
+        open_url(path)
