@@ -330,10 +330,13 @@ class Watch(DecryptingWatch):
             over(self._connection)
 
     def _told(self, side: Side, pieces: list[Piece]) -> list[Record]:
-        """The records of pieces, and a note of when they were told."""
+        """The records of pieces, and a note of their packets."""
         out = self._records(side, pieces)
-        if out:
-            self._stretches.add(out[0].n, out[0].packets[0])
+        packet = -1
+        for record in out:
+            if record.packets[0] != packet:
+                packet = record.packets[0]
+                self._stretches.add(record.n, packet)
         return out
 
     def _records(self, side: Side, pieces: list[Piece]) -> list[Record]:
