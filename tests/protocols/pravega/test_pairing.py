@@ -18,7 +18,7 @@ from tests.protocols.pravega.talk import (
     end,
 )
 from wiretool import limits
-from wiretool.codec.message import Message
+from wiretool.codec.message import Message, Side
 from wiretool.protocols.pravega.commands import MESSAGES
 from wiretool.protocols.pravega.failures import (
     AuthTokenCheckFailed,
@@ -90,6 +90,54 @@ def test_a_hole_forgets_what_cannot_be_told_apart() -> None:
     talk.conversation.hole("server")
     assert answers(talk, KeepAlive()) is None
     assert answers(talk, SegmentCreated(request_id=5, segment="s")) == 3
+
+
+def test_keepalives_are_matched_again_when_a_request_after_the_gap_was_answered() -> None:
+    talk = Talk(("client", GREETING))
+    talk.conversation.hole("client")
+    talk.client(create(5))
+    talk.client(KeepAlive())
+    assert answers(talk, KeepAlive()) is None, "it may answer a lost one"
+    assert answers(talk, SegmentCreated(request_id=5, segment="s")) == 2
+    talk.client(create(6))
+    talk.client(KeepAlive())
+    assert answers(talk, KeepAlive()) is None, "the KeepAlive after request 5 may have been answered before or after it"
+    talk.client(create(7))
+    assert answers(talk, SegmentCreated(request_id=7, segment="s")) is not None
+    talk.client(KeepAlive())
+    assert answers(talk, KeepAlive()) == 11
+
+
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_after_a_gap_a_reply_answers_only_what_nothing_can_be_mistaken_for(side: Side) -> None:
+    talk = Talk(("client", read(0)), ("client", create(5)), ("client", create(6)), ("client", create(6)))
+    talk.conversation.hole(side)
+    assert answers(talk, read_reply(100)) is None, "the read from 100 is missing"
+    assert answers(talk, read_reply(0)) == 1
+    assert answers(talk, SegmentCreated(request_id=6, segment="s")) is None, "either may have been answered"
+    assert answers(talk, SegmentCreated(request_id=5, segment="s")) == 2
+
+
+def test_after_a_gap_a_failure_answers_the_only_request_or_append_with_its_id() -> None:
+    talk = Talk(("client", SETUP))
+    for number in (1, 2):
+        talk.client(block(HELLO))
+        talk.client(end(number, whole=13))
+    talk.conversation.hole("server")
+    sealed = [SegmentIsSealed(request_id=number, segment=SEGMENT) for number in (1, 2)]
+    assert answers(talk, sealed[0]) is None, "the SetupAppend and the first append have this id"
+    assert answers(talk, sealed[1]) == 5
+    talk.client(create(6))
+    assert answers(talk, AuthTokenCheckFailed(request_id=6)) is None, "the id may be the offset of a read"
+    assert answers(talk, NoSuchSegment(request_id=6, segment="s")) == 8
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_after_a_gap_a_refusal_answers_the_append_with_its_number(number: int) -> None:
+    talk = Talk(("client", SETUP), ("client", block(HELLO)), ("client", end(1, whole=13)))
+    talk.conversation.hole("server")
+    refusal = InvalidEventNumber(writer_id=WRITER, event_number=number, request_id=7)
+    assert answers(talk, refusal) == (3 if number == 1 else None)
 
 
 def test_the_oldest_request_with_the_id_that_can_be_meant() -> None:

@@ -211,6 +211,26 @@ def test_a_read_may_have_several_replies() -> None:
     assert talk.server(read_reply(25)).reply_to == 6
 
 
+@pytest.mark.parametrize("side", SIDES)
+def test_after_a_gap_only_names_and_offsets_prove_what_a_reply_answers(side: Side) -> None:
+    talk = Talk(("client", SETUP), ("client", begin(0, 13)), ("client", HELLO), ("client", end(13, 13)))
+    talk.client(READ, KEEP)
+    talk.conversation.hole(side)
+    talk.client(KEEP)
+    assert talk.server(KEEP).reply_to is None, "it may answer a lost one"
+    assert talk.server(read_reply(9)).reply_to is None
+    assert talk.server(read_reply(10)).reply_to == 5
+    assert talk.server(NoSuchSegment(segment="seg")).reply_to is None
+    assert talk.server(DataAppended(connection_id=ID, connection_offset_ack_level=13)).reply_to == 4
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_after_a_gap_an_ack_beyond_a_block_may_be_of_a_lost_one(side: Side) -> None:
+    talk = Talk(("client", SETUP), ("client", begin(0, 13)), ("client", HELLO), ("client", end(13, 13)))
+    talk.conversation.hole(side)
+    assert talk.server(DataAppended(connection_id=ID, connection_offset_ack_level=26)).reply_to is None
+
+
 def test_an_ack_covers_the_blocks_before_its_offset() -> None:
     talk = Talk(("client", SETUP))
     for offset in (0, 13, 26):

@@ -59,6 +59,17 @@ def test_answers_find_their_requests_in_any_order() -> None:
     assert [talk.say("server", ping(stream_id, 3)).reply_to for stream_id in (2, 1, 3)] == [2, 1, 3]
 
 
+def test_after_a_gap_a_response_to_one_of_several_requests_with_an_identifier_answers_none() -> None:
+    talk = Talk()
+    talk.say("client", ping(1))
+    talk.say("client", ping(2))
+    talk.conversation.hole("server")
+    talk.say("client", ping(1))
+    doubtful = talk.say("server", ping(1, 3))
+    assert (doubtful.reply_to, kinds(doubtful)) == (None, [])
+    assert talk.say("server", ping(2, 3)).reply_to == 2
+
+
 def test_both_sides_may_ask_with_the_same_identifier() -> None:
     talk = Talk()
     talk.say("client", ping(1))

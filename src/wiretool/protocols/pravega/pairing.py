@@ -53,17 +53,33 @@ class Asked(NamedTuple):
 
 
 class Requests:
-    """The requests of one connection that wait for their replies. Ids come again, so each has a queue."""
+    """The requests of one connection that wait for their replies. Ids come again, so each has a queue.
+
+    Where bytes are missing, a waiting request may have been answered unseen, and a reply may answer an unseen request:
+    then a reply answers only a request that nothing else can be mistaken for. KeepAlives, which have no id, are matched
+    by their order again once a request after the gap was answered: servers answer a KeepAlive at once.
+    """
 
     def __init__(self) -> None:
         self._by_id: dict[Hashable, list[Asked]] = {}
         self._count = 0
+        self._has_gaps = False
+        #: Whether the order of replies tells what they answer; where not, the first request after the gap.
+        self._is_in_step = True
+        self._first_after_gap: int | None = None
 
     def __contains__(self, request_id: Hashable) -> bool:
         return request_id in self._by_id
 
+    @property
+    def has_gaps(self) -> bool:
+        """Return whether bytes of either side are missing."""
+        return self._has_gaps
+
     def ask(self, n: int, cls: type[Message], request_id: Hashable, position: Position | None = None) -> None:
         """Remember a request."""
+        if not self._is_in_step and self._first_after_gap is None:
+            self._first_after_gap = n
         asked = self._by_id.setdefault(request_id, [])
         asked.append(Asked(n, cls, position))
         self._count += 1
@@ -84,14 +100,15 @@ class Requests:
         if asked is None:
             return None
         fitting = [index for index, one in enumerate(asked) if classes is None or one.cls in classes]
-        if not fitting:
-            return None
         there = [index for index in fitting if asked[index].position == position] if position else []
-        found = asked.pop((there or fitting)[0])
-        self._count -= 1
-        if not asked:
-            del self._by_id[request_id]
-        return found.n
+        if self._has_gaps:
+            others = [index for index in fitting if asked[index].position is None]
+            return self._answer_after_gap(request_id, there or (others if position else fitting))
+        return self._take(request_id, (there or fitting)[0]) if fitting else None
+
+    def answer_in_order(self, cls: type[Message]) -> int | None:
+        """Return the record of the oldest request of a class without ids, where the order of replies is known."""
+        return self._take(cls, 0) if self._is_in_step and cls in self._by_id else None
 
     def answer_read_at(self, offset: int) -> int | None:
         """The record of a ReadSegment from this offset, for the failure that has it in the place of the id."""
@@ -101,9 +118,37 @@ class Requests:
                     return self.answer(request_id, (one.cls,), one.position)
         return None
 
+    def lose(self) -> None:
+        """Note that bytes of either side are missing."""
+        self._has_gaps, self._is_in_step, self._first_after_gap = True, False, None
+
     def forget(self, request_id: Hashable) -> None:
         """Those with this id may have been answered unseen."""
         self._count -= len(self._by_id.pop(request_id, ()))
+
+    def _take(self, request_id: Hashable, index: int) -> int:
+        asked = self._by_id[request_id]
+        found = asked.pop(index)
+        self._count -= 1
+        if not asked:
+            del self._by_id[request_id]
+        return found.n
+
+    def _answer_after_gap(self, request_id: Hashable, fitting: list[int]) -> int | None:
+        """Return the record of the only request that fits; forget several, as any of them may be answered now."""
+        numbers = [self._take(request_id, index) for index in reversed(fitting)]
+        if len(numbers) != 1:
+            return None
+        self._find_step(numbers[0])
+        return numbers[0]
+
+    def _find_step(self, answered: int) -> None:
+        """Forget KeepAlives before a request after the gap that is answered: they were answered before it."""
+        if self._is_in_step or self._first_after_gap is None or answered < self._first_after_gap:
+            return
+        later = [one for one in self._by_id.get(general.KeepAlive, ()) if one.n > answered]
+        self.forget(general.KeepAlive)
+        self._is_in_step = not later
 
     def _forget_oldest(self) -> None:
         for request_id in list(islice(self._by_id, len(self._by_id) // 2 + 1)):
@@ -176,6 +221,23 @@ class Acks:
             if number is not None:
                 return self._take(queue, number)
         return None
+
+    def refused_exactly(self, writer_id: str, event_number: int) -> int | None:
+        """Return the record of the append of a writer with this number, and of no other one."""
+        waiting = self._waiting.get(writer_id)
+        return self._take(waiting, event_number) if waiting and event_number in waiting else None
+
+    def refused_only(self, writer_ids: Iterable[str], event_number: int, request_id: int) -> int | None:
+        """Return the record of the only append of the writers with this id; of several the one with this number."""
+        found = [
+            (queue, number)
+            for writer_id in islice(writer_ids, _SCAN_MAX)
+            if (queue := self._waiting.get(writer_id))
+            for number, (_, own) in islice(queue.items(), _SCAN_MAX)
+            if own == request_id
+        ]
+        found = [each for each in found if each[1] == event_number] or found
+        return self._take(*found[0]) if len(found) == 1 else None
 
     def refused_number(self, writer_id: str, event_number: int, request_id: int) -> int | None:
         """The record of the append that an InvalidEventNumber refuses.

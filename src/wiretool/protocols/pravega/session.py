@@ -107,6 +107,8 @@ class PravegaConversation(Conversation):
     def __init__(self, is_whole: bool) -> None:
         self.appends = Appends(is_whole=is_whole)
         self.requests = Requests()
+        if not is_whole:
+            self.requests.lose()
         self.acks = Acks()
         self._segments: set[str] = set()
         #: An append was set up here: the admin port takes none.
@@ -125,8 +127,7 @@ class PravegaConversation(Conversation):
         return framing.annotate(BY_CODE.get(framing.type_at(data, at)), data, at, end)
 
     def hole(self, side: Side) -> None:
-        self.requests.forget(Hello)
-        self.requests.forget(KeepAlive)
+        self.requests.lose()
         if side == "client":
             self.appends.lose()
 
@@ -217,10 +218,22 @@ class PravegaConversation(Conversation):
         return self.acks.acked(ack.writer_id, ack.event_number), None, None
 
     def _check_failed(self, reply: ConditionalCheckFailed, n: int) -> Outcome:
-        return self.acks.refused((reply.writer_id,), reply.event_number, reply.request_id), None, None
+        return self.check_failed(reply.writer_id, reply.event_number, reply.request_id), None, None
+
+    def check_failed(self, writer_id: str, event_number: int, request_id: int) -> int | None:
+        """Return the record of the append whose condition failed."""
+        if self.requests.has_gaps:
+            return self.acks.refused_exactly(writer_id, event_number)
+        return self.acks.refused((writer_id,), event_number, request_id)
 
     def _invalid_event_number(self, reply: InvalidEventNumber, n: int) -> Outcome:
-        return self.acks.refused_number(reply.writer_id, reply.event_number, reply.request_id), None, None
+        return self.refused_number(reply.writer_id, reply.event_number, reply.request_id), None, None
+
+    def refused_number(self, writer_id: str, event_number: int, request_id: int) -> int | None:
+        """Return the record of the append that an InvalidEventNumber refuses."""
+        if self.requests.has_gaps:
+            return self.acks.refused_exactly(writer_id, event_number if event_number != -1 else request_id)
+        return self.acks.refused_number(writer_id, event_number, request_id)
 
     def _padding(self, padding: Padding, n: int) -> Outcome:
         return _NOTHING
@@ -232,7 +245,11 @@ class PravegaConversation(Conversation):
         return _NOTHING
 
     def _answer_back(self, message: Hello | KeepAlive, n: int) -> Outcome:
-        return self.requests.answer(type(message), None), None, None
+        return self.answer_back(type(message)), None, None
+
+    def answer_back(self, cls: type[Message]) -> int | None:
+        """Return the record of the Hello or KeepAlive that one of the server answers; there is one Hello at most."""
+        return self.requests.answer_in_order(cls) if cls is KeepAlive else self.requests.answer(cls, None)
 
     def _request(self, request: Any, n: int) -> Outcome:
         self._note_segment(request)
@@ -264,12 +281,28 @@ class PravegaConversation(Conversation):
 
     def failed(self, cls: type[Message], request_id: int, segment: str | None, offset: int) -> int | None:
         """What a failure answers: whatever has its id, else it may be an append's, which it names by number or id."""
-        answered = self.requests.answer(request_id, None, None if segment is None else (segment, offset))
+        position = None if segment is None else (segment, offset)
+        if self.requests.has_gaps:
+            return self._failed_after_gap(cls, request_id, position, offset)
+        answered = self.requests.answer(request_id, None, position)
         if answered is not None:
             return answered
         if cls is AuthTokenCheckFailed:
             return self.requests.answer_read_at(request_id)
         return self.acks.refused(self.appends.writers_of(segment), offset, request_id)
+
+    def _failed_after_gap(
+        self, cls: type[Message], request_id: int, position: tuple[str, int] | None, offset: int
+    ) -> int | None:
+        """Return the record of the only request or append with the id of a failure.
+
+        An AuthTokenCheckFailed may have an offset in the place of the id, which proves nothing.
+        """
+        if cls is AuthTokenCheckFailed:
+            return None
+        answered = self.requests.answer(request_id, None, position)
+        refused = self.acks.refused_only(self.appends.writers_of(position and position[0]), offset, request_id)
+        return answered if refused is None else refused if answered is None else None
 
     def _note_segment(self, message: Message) -> None:
         field = SEGMENT_FIELD.get(type(message))

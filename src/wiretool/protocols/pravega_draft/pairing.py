@@ -27,6 +27,11 @@ class Requests:
 
     def __init__(self) -> None:
         self._by_segment: dict[str, list[Asked]] = {}
+        self._has_gaps = False
+
+    def lose(self) -> None:
+        """Note that bytes of either side are missing: a waiting request may have been answered unseen."""
+        self._has_gaps = True
 
     def ask(self, segment: str, asked: Asked) -> None:
         """Remember a request; a read that has been answered before gets no more."""
@@ -42,16 +47,15 @@ class Requests:
 
     def read(self, segment: str, offset: int, size: int) -> int | None:
         """The record of the ReadSegment that asked for this offset, or whose last reply ended there."""
-        for one in self._by_segment.get(segment, ()):
-            if not one.connection_id and one.offset == offset:
-                one.offset += size
-                one.is_answered = True
-                return one.n
-        return None
+        found = [one for one in self._by_segment.get(segment, ()) if not one.connection_id and one.offset == offset]
+        for one in found if self._has_gaps else found[:1]:
+            one.offset += size
+            one.is_answered = True
+        return None if not found or (self._has_gaps and len(found) > 1) else found[0].n
 
     def refused(self, segment: str) -> int | None:
-        """The record of the oldest request that has had no reply."""
-        return self._take(segment, lambda one: not one.is_answered)
+        """The record of the oldest request that has had no reply; after a gap it is not known which one that is."""
+        return None if self._has_gaps else self._take(segment, lambda one: not one.is_answered)
 
     def _take(self, segment: str, fits: Callable[[Asked], bool]) -> int | None:
         waiting = self._by_segment.get(segment, [])
@@ -69,6 +73,11 @@ class Acks:
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[tuple[int, int]]] = {}
+        self._has_gaps = False
+
+    def lose(self) -> None:
+        """Note that bytes of either side are missing: the newest block that was captured may not be the newest one."""
+        self._has_gaps = True
 
     def sent(self, connection_id: str, end_offset: int, n: int) -> None:
         """A block was sent."""
@@ -77,12 +86,12 @@ class Acks:
         self._waiting.setdefault(connection_id, deque(maxlen=_WAITING_MAX)).append((end_offset, n))
 
     def acked(self, connection_id: str, offset: int) -> int | None:
-        """The record of the newest block that ends at or before the offset."""
+        """The record of the newest block that ends at or before the offset; after a gap, of one that ends at it."""
         waiting = self._waiting.get(connection_id)
-        n = None
+        end, n = offset, None
         while waiting and waiting[0][0] <= offset:
-            n = waiting.popleft()[1]
-        return n
+            end, n = waiting.popleft()
+        return n if end == offset or not self._has_gaps else None
 
     def settle(self, connection_id: str) -> None:
         """The appender is set up anew."""

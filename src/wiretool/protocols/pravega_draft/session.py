@@ -86,6 +86,9 @@ class DraftConversation(Conversation):
         self.requests = Requests()
         self.acks = Acks()
         self.keep_alives: deque[int] = deque(maxlen=256)
+        self._has_gaps = False
+        if not is_whole:
+            self._lose_order()
 
     def extent(self, side: Side, data: bytes, at: int, end: int) -> int:
         return framing.extent(data, at, end)
@@ -99,8 +102,15 @@ class DraftConversation(Conversation):
     def annotate(self, side: Side, data: bytes, at: int, end: int) -> list[Span]:
         return header.annotate(framing.BY_CODE.get(header.type_at(data, at)), data, at, end)
 
-    def hole(self, side: Side) -> None:
+    def _lose_order(self) -> None:
+        """Match replies by what they name from now on: their order proves nothing any more."""
+        self._has_gaps = True
         self.keep_alives.clear()
+        self.requests.lose()
+        self.acks.lose()
+
+    def hole(self, side: Side) -> None:
+        self._lose_order()
         self.partials[side].drop()
         self._is_sure_of_partials[side] = False
         if side == "client":
@@ -251,7 +261,9 @@ class DraftConversation(Conversation):
         return _NOTHING
 
     def keep_alive(self, side: Side, n: int) -> int | None:
-        """The KeepAlive of the client that this one answers, if it does."""
+        """The KeepAlive of the client that this one answers, if it does; after a gap that is not known."""
+        if self._has_gaps:
+            return None
         if side == "client":
             self.keep_alives.append(n)
             return None

@@ -23,6 +23,7 @@ _CLASSES: tuple[StateClass, ...] = (
         requests=ref(Requests),
         acks=ref(Acks),
         keep_alives=many(INT, partial(deque, maxlen=256)),
+        _has_gaps=BOOL,
     ),
     attributes(
         "pravega-draft.blocks",
@@ -63,9 +64,9 @@ _CLASSES: tuple[StateClass, ...] = (
         "pravega-draft.writer", Writer, segment=optional(TEXT), offset=INT, losses=INT, asked=INT, first=optional(INT)
     ),
     attributes("pravega-draft.partial", Partial, _data=BUFFER, _bytes=INT, _is_open=BOOL),
-    attributes("pravega-draft.requests", Requests, _by_segment=pairs(TEXT, many(ref(Asked)))),
+    attributes("pravega-draft.requests", Requests, _by_segment=pairs(TEXT, many(ref(Asked))), _has_gaps=BOOL),
     attributes("pravega-draft.asked", Asked, n=INT, connection_id=TEXT, offset=INT, is_answered=BOOL),
-    attributes("pravega-draft.acks", Acks, _waiting=pairs(TEXT, many(row(INT, INT), deque))),
+    attributes("pravega-draft.acks", Acks, _waiting=pairs(TEXT, many(row(INT, INT), deque)), _has_gaps=BOOL),
 )
 
 STATE = ConversationState(DraftConversation, _CLASSES)

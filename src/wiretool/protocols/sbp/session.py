@@ -111,6 +111,10 @@ class Requests:
                 del self._open[stream_id]
         return n
 
+    def has_several(self, stream_id: int) -> bool:
+        """Return whether several requests with this identifier are open."""
+        return len(self._open.get(stream_id, ())) > 1
+
     def drop(self, stream_id: int) -> None:
         """Nothing with this identifier is answered any more."""
         self.count -= len(self._open.pop(stream_id, ()))
@@ -149,6 +153,8 @@ class SbpConversation(Conversation):
         #: Sides whose every byte so far was seen, and those of which a frame was.
         self._whole: set[Side] = {"client", "server"} if began else set()
         self.heard: set[Side] = set()
+        #: Bytes of either side are missing: an open request may have been answered unseen.
+        self._has_gaps = False
 
     def extent(self, side: Side, data: bytes, at: int, end: int) -> int:
         return framing.extent(data, at, end)
@@ -164,6 +170,11 @@ class SbpConversation(Conversation):
 
     def hole(self, side: Side) -> None:
         self._whole.discard(side)
+        self._has_gaps = True
+
+    def is_doubtful(self, asker: Side, stream_id: int) -> bool:
+        """Return whether it is not known which of several requests with one identifier a response answers."""
+        return self._has_gaps and self.requests[asker].has_several(stream_id)
 
     def is_whole(self, side: Side) -> bool:
         """Whether every byte of a side so far was seen."""
@@ -192,9 +203,10 @@ class SbpConversation(Conversation):
     def _answer(self, side: Side, frame: SbpFrame, n: int, defects: list[Defect]) -> int | None:
         asker = other_side(side)
         is_last = bool(frame.flags & RESPONSE_END)
+        is_doubtful = self.is_doubtful(asker, frame.stream_id)
         reply_to = self.requests[asker].answer(frame.stream_id, frame.opcode, is_last=is_last)
         if reply_to is not None:
-            return reply_to
+            return None if is_doubtful else reply_to
         # The range server looks at no response bit and answers such a frame all the same.
         self.requests[side].add(frame.stream_id, frame.opcode, n)
         is_maintenance = frame.opcode == GOAWAY and not is_last

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from wiretool.codec.state_types import INT, SIDE, FieldType, by_side, many, named, pairs, plain, ref, row
+from wiretool.codec.state_types import BOOL, INT, SIDE, FieldType, by_side, many, named, pairs, plain, ref, row
 from wiretool.codec.states import StateClass, attributes
 from wiretool.protocols.base.state import ConversationState
 from wiretool.protocols.sbp.messages import Schema
@@ -20,6 +20,7 @@ def conversation_fields(*schemas: Schema) -> dict[str, FieldType]:
         "requests": by_side(ref(Requests)),
         "_whole": many(SIDE, set),
         "heard": many(SIDE, set),
+        "_has_gaps": BOOL,
     }
 
 

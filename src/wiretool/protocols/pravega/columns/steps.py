@@ -98,11 +98,10 @@ def _greet(stage: Stage, part: Part) -> Iterator[int]:
     """Hello and KeepAlive: the server's answers the client's."""
     cls = part.kind.cls
     for n, is_server in zip(part.records, part.kind.frames.is_server[part.rows].tolist(), strict=True):
-        requests = stage.talk.requests
         if is_server:
-            yield _or_none(requests.answer(cls, None))
+            yield _or_none(stage.talk.answer_back(cls))
         else:
-            requests.ask(n, cls, cls)
+            stage.talk.requests.ask(n, cls, cls)
             yield NO_REPLY
 
 
@@ -194,13 +193,13 @@ def _acknowledge(stage: Stage, part: Part) -> Iterator[int]:
 def _refuse_condition(stage: Stage, part: Part) -> Iterator[int]:
     columns = part.ids(), part.numbers("event_number"), part.numbers("request_id")
     for writer_id, number, request_id in zip(*columns, strict=True):
-        yield _or_none(stage.talk.acks.refused((writer_id,), number, request_id))
+        yield _or_none(stage.talk.check_failed(writer_id, number, request_id))
 
 
 def _refuse_number(stage: Stage, part: Part) -> Iterator[int]:
     columns = part.ids(), part.numbers("event_number"), part.numbers("request_id")
     for writer_id, number, request_id in zip(*columns, strict=True):
-        yield _or_none(stage.talk.acks.refused_number(writer_id, number, request_id))
+        yield _or_none(stage.talk.refused_number(writer_id, number, request_id))
 
 
 _STEPS: Mapping[type[Message], Step] = {

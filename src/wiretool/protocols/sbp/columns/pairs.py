@@ -151,9 +151,10 @@ class _ConnectionPairs:
         side: Side = "server" if is_server else "client"
         asker, requests = other_side(side), self._talk.requests
         if flags & RESPONSE:
+            is_doubtful = self._talk.is_doubtful(asker, stream_id)
             answered = requests[asker].answer(stream_id, opcode, is_last=bool(flags & RESPONSE_END))
             if answered is not None:
-                self.reply_to[at] = answered
+                self.reply_to[at] = NO_REPLY if is_doubtful else answered
                 return True
             if self._talk.is_whole(asker):
                 return False
