@@ -1,10 +1,12 @@
 """An S3 server on loopback (moto), and a proxy in front of it that fails as it is told."""
 
 import http.client
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -30,6 +32,8 @@ class Fault:
     status: int = 0
     #: Bytes of the body after which the connection is closed.
     cut_at: int = -1
+    #: Whether the request is passed on, and its answer lost.
+    lost: bool = False
     #: Seconds of silence after the first bytes of the body.
     stall_s: float = 0.0
     #: Seconds before each kibibyte of the body.
@@ -57,25 +61,22 @@ class FaultProxy:
         self.faults, self.is_meant = list(faults), lambda each, path: each == method
 
 
-@contextmanager
-def s3_server() -> Iterator[tuple["fs.S3FileSystem", int]]:
-    """A server as a file system, and its port."""
+@cache
+def s3_server() -> tuple["fs.S3FileSystem", int]:
+    """Return a server as a file system, and its port; all tests of a process share it, each file with its bucket."""
+    logging.getLogger("werkzeug").disabled = True
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        yield (
-            fs.S3FileSystem(
-                access_key="test",
-                secret_key="test",
-                region="us-east-1",
-                endpoint_override=f"http://{host}:{port}",
-                allow_bucket_creation=True,
-            ),
-            port,
-        )
-    finally:
-        server.stop()
+    server.start()  # a daemon thread
+    host, port = server.get_host_and_port()
+    store = fs.S3FileSystem(
+        access_key="test",
+        secret_key="test",
+        region="us-east-1",
+        endpoint_override=f"http://{host}:{port}",
+        allow_bucket_creation=True,
+        allow_delayed_open=True,
+    )
+    return store, port
 
 
 @contextmanager
@@ -136,6 +137,9 @@ def _pass_on(handler: BaseHTTPRequestHandler, proxy: FaultProxy, server_port: in
         content = answer.read()
     finally:
         connection.close()
+    if fault.lost:
+        handler.close_connection = True
+        return
     handler.send_response(answer.status)
     for name, value in answer.getheaders():
         if name.lower() not in ("connection", "transfer-encoding", "server", "date"):

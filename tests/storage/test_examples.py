@@ -1,7 +1,6 @@
 """The examples of docs/object-storage.md, with a server."""
 
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,12 @@ LINES = [line for section, block in blocks("sh") if section.page == "object-stor
 
 
 @pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    with s3_server() as (store, port):
-        store.create_dir("captures")
-        for name in ("pravega/write.pcap", "offramp/plain.pcap", "offramp/plain_ipv6.pcap"):
-            put(store, f"captures/{name}", (ROOT / "captures" / name).read_bytes())
-        yield f"http://127.0.0.1:{port}"
+def endpoint() -> str:
+    store, port = s3_server()
+    store.create_dir("captures")
+    for name in ("pravega/write.pcap", "offramp/plain.pcap", "offramp/plain_ipv6.pcap"):
+        put(store, f"captures/{name}", (ROOT / "captures" / name).read_bytes())
+    return f"http://127.0.0.1:{port}"
 
 
 @pytest.mark.parametrize("line", LINES)

@@ -18,14 +18,14 @@ URL = "s3://bucket/of a+b/write.pcap"
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[tuple[Any, int]]:
-    with s3_server() as (store, port):
-        store.create_dir("bucket")
-        put(store, URL.removeprefix("s3://"), CAPTURE.read_bytes())
-        put(store, "bucket/text.pcap", b"no capture")
-        put(store, "bucket/empty.pcap", b"")
-        put(store, "bucket/packed.pcap.gz", gzip.compress(CAPTURE.read_bytes()))
-        yield store, port
+def server() -> tuple[Any, int]:
+    store, port = s3_server()
+    store.create_dir("bucket")
+    put(store, URL.removeprefix("s3://"), CAPTURE.read_bytes())
+    put(store, "bucket/text.pcap", b"no capture")
+    put(store, "bucket/empty.pcap", b"")
+    put(store, "bucket/packed.pcap.gz", gzip.compress(CAPTURE.read_bytes()))
+    return store, port
 
 
 @pytest.fixture
@@ -175,8 +175,6 @@ def test_an_object_that_is_no_capture(proxy: FaultProxy) -> None:
     "words",
     [
         ["decode", "{}", "--format", "ndjson"],
-        ["decode", "{}", "--engine", "columns", "--format", "ndjson"],
-        ["stats", "{}"],
         ["stats", "{}", "--engine", "columns", "--workers", "2"],
         ["slice", "{}", "--where", 'message == "AppendSetup"', "-o", "-"],
     ],
@@ -199,9 +197,3 @@ def test_a_missing_object_costs_no_output(proxy: FaultProxy, tmp_path: Path) -> 
     ended = run_text("stats", "s3://bucket/missing.pcap", "-o", tmp_path / "kept.txt")
     assert (ended.returncode, ended.stderr) == (2, "wiretool: s3://bucket/missing.pcap: no such object\n")
     assert (tmp_path / "kept.txt").read_text() == "of an earlier run"
-
-
-def test_diff_names_the_urls(proxy: FaultProxy) -> None:
-    ended = run_text("diff", URL, CAPTURE)
-    assert ended.returncode == 0
-    assert f"A is {URL}, B is {CAPTURE}" in ended.stdout

@@ -66,6 +66,31 @@ def test_a_store_without_its_library_is_one_line(monkeypatch: pytest.MonkeyPatch
     assert len(str(caught.value)) < 300
 
 
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("abfs://container/x", "no account; expected abfs://CONTAINER@ACCOUNT"),
+        ("abfss://c@account.dfs.core.windows.net/x", "no credentials; expected AZURE_STORAGE_KEY or AZURE_STORAGE_SAS"),
+    ],
+)
+def test_azure_without_credentials(url: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AZURE_STORAGE_KEY", raising=False)
+    monkeypatch.delenv("AZURE_STORAGE_SAS_TOKEN", raising=False)
+    with pytest.raises(UnopenedError, match=why):
+        open_url(UrlPath(url))
+
+
+def test_azure_with_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyarrow import fs
+
+    from wiretool.storage.stores import file_system_of
+
+    monkeypatch.setenv("AZURE_STORAGE_KEY", "a2V5")
+    store, name = file_system_of(UrlPath("abfss://c@account.dfs.core.windows.net/a/x.pcap"))
+    assert isinstance(store, fs.AzureFileSystem)
+    assert name == "c/a/x.pcap"
+
+
 def test_an_object_must_be_the_one_that_was_opened_before(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from pyarrow import fs
 

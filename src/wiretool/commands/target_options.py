@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from wiretool.errors import UsageError
+from wiretool.storage.url_path import is_url
 
 
 def text_parser(option: str, expected: str) -> Callable[[str], str]:
@@ -35,6 +36,8 @@ def _path_parser(option: str, expected: str) -> Callable[[str], Path]:
     parse = text_parser(option, expected)
 
     def parse_path(text: str) -> Path:
+        if is_url(text):
+            raise UsageError(f"{option} {text}: a URL; expected a local path")
         if text.startswith("-") and text != "-":
             raise UsageError(f"{option}: expected {expected}, got the option {text}; ./{text} is a path")
         return Path(parse(text))

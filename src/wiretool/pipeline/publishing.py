@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from wiretool.errors import PeerError, UsageError, WiretoolError
+from wiretool.errors import CaptureError, PeerError, UsageError, WiretoolError
 from wiretool.pipeline.layout import MANIFEST, File, Manifest, head_in, manifest_bytes, read_manifest
 from wiretool.pipeline.staging import staged
 from wiretool.sinks.arrow.files import refused
@@ -56,7 +56,7 @@ def _earlier_files(target: StoreFolder, inputs: Sequence[Path]) -> set[str]:
     names = set(target.sizes())
     if not names:
         return set()
-    with suppress(WiretoolError):
+    with suppress(CaptureError):  # a manifest of something else
         head = head_in(target.read(MANIFEST), str(target.url_of(MANIFEST))) if MANIFEST in names else None
         if head is not None and not head.stream:
             return {file.path for files in head.tables.values() for file in files}

@@ -6,7 +6,7 @@ from pyarrow import fs
 
 from wiretool.errors import PeerError, UnopenedError, UsageError, WiretoolError
 from wiretool.storage.object_stream import TransferError
-from wiretool.storage.stores import failure, file_system_of
+from wiretool.storage.stores import failure, file_system_of, in_thread
 from wiretool.storage.url_path import WEB, UrlPath
 
 #: Bytes of a file that are handed to the store at once.
@@ -36,7 +36,7 @@ class StoreFolder:
     def is_object(self) -> bool:
         """Return whether the folder is an object itself."""
         try:
-            return bool(self._store.get_file_info(self._path).type is fs.FileType.File)
+            return in_thread(lambda: self._store.get_file_info(self._path)).type is fs.FileType.File
         except (OSError, ValueError) as err:
             raise self._error("read", "", err) from err
 
@@ -44,7 +44,7 @@ class StoreFolder:
         """Return the size of each object, in the order of names; empty where there is no such folder."""
         selector = fs.FileSelector(self._path, allow_not_found=True, recursive=True)
         try:
-            infos = self._store.get_file_info(selector)
+            infos = in_thread(lambda: self._store.get_file_info(selector))
         except (OSError, ValueError) as err:
             raise self._error("read", "", err) from err
         start = len(self._path.lstrip("/")) + 1

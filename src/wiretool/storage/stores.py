@@ -2,7 +2,11 @@
 
 import os
 import re
+from collections.abc import Callable
+from concurrent.futures import Future
 from datetime import datetime, timedelta
+from threading import Thread
+from typing import TypeVar
 
 from pyarrow import fs
 
@@ -11,8 +15,12 @@ from wiretool.errors import CaptureError, UnopenedError, UsageError
 from wiretool.storage.object_stream import ChangedError, ObjectInfo, TransferError
 from wiretool.storage.url_path import UrlPath
 
+T = TypeVar("T")
 #: Variables with the URL of a server in place of Amazon's, in the order in which they count.
 ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+#: Schemes of Azure, and the form of its URLs.
+AZURE = ("abfs", "abfss")
+_AZURE_URL = re.compile(r"abfss?://([^@/]+)@([^./]+)(?:\.[^/]*)?/*(.*)", re.IGNORECASE | re.DOTALL)
 #: Characters of a reason; without a Java, HDFS names all places where none is.
 REASON_CHARACTERS_MAX = 200
 #: Codes and statuses of AWS, as pyarrow reports them, after which another attempt is of no use.
@@ -40,7 +48,9 @@ def file_system_of(path: UrlPath, *, repeats: bool = False) -> "tuple[fs.FileSys
         if path.scheme == "s3":
             return _s3(name.partition("/")[0], limits.REMOTE_ATTEMPTS_MAX if repeats else 1), name
         if path.scheme == "gs":
-            return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=limits.REMOTE_SILENCE_S)), name
+            return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=limits.REMOTE_CONNECT_S)), name
+        if path.scheme in AZURE:
+            return _azure(path)
         store, name = fs.FileSystem.from_uri(path.url)
     except (OSError, ValueError) as err:
         raise UnopenedError(str(path), f"cannot be opened: {reason_of(err)}") from err
@@ -58,7 +68,21 @@ def _s3(bucket: str, attempts: int) -> "fs.S3FileSystem":
         retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=attempts),
         connect_timeout=limits.REMOTE_CONNECT_S,
         request_timeout=limits.REMOTE_SILENCE_S,
+        allow_delayed_open=True,  # one request for a small file
     )
+
+
+def _azure(path: UrlPath) -> "tuple[fs.FileSystem, str]":
+    """Return an Azure account, by its key or token alone: other credentials that fail end the process in pyarrow."""
+    found = _AZURE_URL.fullmatch(path.url)
+    if found is None:
+        raise UnopenedError(str(path), "no account; expected abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME")
+    container, account, name = found.groups()
+    key, token = os.environ.get("AZURE_STORAGE_KEY"), os.environ.get("AZURE_STORAGE_SAS_TOKEN")
+    if not key and not token:
+        raise UnopenedError(str(path), "no credentials; expected AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN")
+    credentials = {"account_key": key} if key else {"sas_token": token}
+    return fs.AzureFileSystem(account, **credentials), f"{container}/{name}"
 
 
 def _endpoint() -> str | None:
@@ -84,8 +108,7 @@ class StoredObject:
     def look(self) -> ObjectInfo:
         """Find the size and version. UnopenedError where there is no such object, or it is closed to us."""
         try:
-            self._file = self._store.open_input_file(self._path)
-            self._info = self._info_of(self._file)
+            self._file, self._info = in_thread(self._look)
         except ValueError as err:  # such as an empty name between two slashes
             raise UnopenedError(self._name, f"not the name of an object: {reason_of(err)}") from err
         except OSError as err:
@@ -94,10 +117,8 @@ class StoredObject:
 
     def fetch(self, at: int, size: int) -> bytes:
         """Read one range. Errors as those of `RemoteObject`."""
-        assert self._file is not None, "fetch before look"
         try:
-            data: bytes = self._file.read_at(size, at)
-            now = self._info_of(self._store.open_input_file(self._path))
+            data, now = in_thread(lambda: self._range(at, size))
         except OSError as err:
             if isinstance(err, FileNotFoundError) or _GONE.search(str(err)):
                 raise ChangedError from err
@@ -113,6 +134,16 @@ class StoredObject:
         """Close the object; connections are the store's."""
         if self._file is not None:
             self._file.close()
+
+    def _look(self) -> "tuple[fs.NativeFile, ObjectInfo]":
+        file = self._store.open_input_file(self._path)
+        return file, self._info_of(file)
+
+    def _range(self, at: int, size: int) -> tuple[bytes, ObjectInfo]:
+        """Return a range, and the version of the object after that."""
+        assert self._file is not None, "fetch before look"
+        data = bytes(self._file.read_at(size, at))
+        return data, self._look()[1]
 
     def _info_of(self, file: "fs.NativeFile") -> ObjectInfo:
         """Return the size and, as the version, the ETag; the time of the last change where a store has none."""
@@ -136,6 +167,20 @@ class StoredObject:
         except OSError:
             is_missing = False
         return f"no such bucket: {bucket}" if is_missing else "no such object"
+
+
+def in_thread(call: Callable[[], T]) -> T:
+    """Return the result of a call of a store, which Ctrl-C does not interrupt: only the wait for it ends then."""
+    result: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(call())
+        except BaseException as err:  # noqa: BLE001  (it is raised in the thread that waits)
+            result.set_exception(err)
+
+    Thread(target=run, daemon=True).start()
+    return result.result()
 
 
 def failure(name: str, err: OSError) -> CaptureError | TransferError:

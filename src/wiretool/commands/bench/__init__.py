@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from wiretool import limits
-from wiretool.commands.options import FaultRules, OutputFile, Seed, path_from
+from wiretool.commands.options import FaultRules, OutputFile, Seed, capture_from, path_from
 
 app = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
 
@@ -107,7 +107,7 @@ def bench(
         Path | None,
         typer.Option(
             metavar="FILE",
-            parser=path_from,
+            parser=capture_from,
             help="take the options that are not set from the appends in this capture",
         ),
     ] = None,
