@@ -35,7 +35,9 @@ def show(folder: Path) -> tuple[Values, Places]:
     words = ["-X", f"lua_script:{LISTING}", *(word for name in ("grpc", "pbf", "protobuf") for word in argument(name))]
     search = f'uat:protobuf_search_paths:"{folder}","TRUE"'
     options = ("-d", "tcp.port==9090,http2", "-o", search, "-o", "protobuf.pbf_as_hf:TRUE")
-    values, places, start = defaultdict(list), defaultdict(set), 0
+    values: Values = defaultdict(list)
+    places: Places = defaultdict(set)
+    start = 0
     for line in run_tool("tshark", "-q", *words, "-r", str(CAPTURE), *options).splitlines():
         packet, _, _, name, at, length, value = line.split("\t")
         if name == "grpc":
@@ -56,8 +58,8 @@ def decode() -> tuple[Values, Places]:
     from wiretool.protocols.pravega_controller.controller_pb2 import DESCRIPTOR
 
     service = DESCRIPTOR.services_by_name["ControllerService"]
-    values: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)
-    places: defaultdict[int, set[tuple[int, int]]] = defaultdict(set)
+    values: Values = defaultdict(list)
+    places: Places = defaultdict(set)
     for record in read(CAPTURE):
         method = service.methods_by_name.get(record.message) if record.kind == "frame" else None
         if method is not None:

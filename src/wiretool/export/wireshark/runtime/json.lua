@@ -292,7 +292,7 @@ local function dissect_json_messages(proto, F, experts, messages, column)
     if not message then return "Unknown" end
     if message.is_failure then item:add_proto_expert_info(experts.failure, message.name) end
     if not wrong or message.asks then
-      link_message(message, values_of(s, members, message), stream_of(pinfo), pinfo, #mask, item)
+      link_message(message, values_of(s, members, message), stream_of(pinfo), pinfo, -#mask, item)
     end
     return message.name
   end

@@ -10,6 +10,10 @@ local function place_of(b, at)
   return records > 0 and records .. ":" .. place or place
 end
 
+-- A link is a list, which takes a third of the memory of a table with names: the packet of a message, its time and place;
+-- the links of its request and reply, or false; its order among all, and what settles it, if it is a request.
+local NUMBER, TIME, PLACE, REQUEST, REPLY, ORDER, SETTLED = 1, 2, 3, 4, 5, 6, 7
+
 -- Links replies to requests by the values that both have, and adds the links and the time between them.
 -- `F`: fields `response_to`, `response_in` and `response_time`.
 -- Returns three functions: `forget` everything, the `stream_of` a packet, and `link_message`.
@@ -48,7 +52,7 @@ local function link_replies(proto, F)
   end
 
   local function is_open(link)
-    return not link.reply and not (link.settled and link.order <= link.settled.order)
+    return not link[REPLY] and not (link[SETTLED] and link[ORDER] <= link[SETTLED].order)
   end
 
   local function ask(message, values, stream, link)
@@ -70,10 +74,10 @@ local function link_replies(proto, F)
       end
       if rule.settles then
         local group = key_of(rule, #rule - 1, values)
-        link.settled = stream.settled[group]
-        if not link.settled then
-          link.settled = { order = 0 }
-          stream.settled[group] = link.settled
+        link[SETTLED] = stream.settled[group]
+        if not link[SETTLED] then
+          link[SETTLED] = { order = 0 }
+          stream.settled[group] = link[SETTLED]
         end
       end
     end
@@ -103,11 +107,25 @@ local function link_replies(proto, F)
       for _, index in ipairs(rule.indexes) do
         local found = oldest(stream[index], key)
         if found then
-          found.reply, link.request = link, found
-          if rule.settles and found.settled then found.settled.order = found.order end
+          found[REPLY], link[REQUEST] = link, found
+          if rule.settles and found[SETTLED] then found[SETTLED].order = found[ORDER] end
+          if not stream[index][key].last then stream[index][key] = nil end
           return
         end
       end
+    end
+  end
+
+  -- Keeps a link for when its packet is read again: by itself, or in a table by place where the packet has several.
+  local function keep(link)
+    local number = link[NUMBER]
+    local here = links[number]
+    if not here then
+      links[number] = link
+    elseif here[PLACE] ~= nil then
+      links[number] = { [here[PLACE]] = here, [link[PLACE]] = link }
+    else
+      here[link[PLACE]] = link
     end
   end
 
@@ -116,26 +134,34 @@ local function link_replies(proto, F)
     local client = client_of(stream, message, pinfo)
     if not client then return nil end
     order = order + 1
-    local link = { number = pinfo.number, time = pinfo.rel_ts, order = order }
     local is_client = client == sender_of(pinfo)
+    local link
+    if message.asks and is_client then
+      link = { pinfo.number, pinfo.rel_ts, place, false, false, order, false }
+    else
+      link = { pinfo.number, pinfo.rel_ts, place, false, false }
+    end
     if message.answers and not is_client then answer(message, values, stream, link) end
     if message.asks and is_client then ask(message, values, stream, link) end
-    local here = links[pinfo.number]
-    if not here then
-      here = {}
-      links[pinfo.number] = here
-    end
-    here[place] = link
+    keep(link)
     return link
   end
 
+  -- Finds the link of a message in a packet that was read before.
+  local function find_link(number, place)
+    local here = links[number]
+    if not here or here[PLACE] ~= nil then return here and here[PLACE] == place and here or nil end
+    return here[place]
+  end
+
   local function show(link, item)
-    if link.request then
-      item:add(F.response_to, link.request.number):set_generated()
-      local elapsed_ns = math.floor(math.max(link.time - link.request.time, 0) * 1e9 + 0.5)
+    local request, reply = link[REQUEST], link[REPLY]
+    if request then
+      item:add(F.response_to, request[NUMBER]):set_generated()
+      local elapsed_ns = math.floor(math.max(link[TIME] - request[TIME], 0) * 1e9 + 0.5)
       item:add(F.response_time, NSTime.new(math.floor(elapsed_ns / 1e9), elapsed_ns % 1e9)):set_generated()
-    elseif link.reply then
-      item:add(F.response_in, link.reply.number):set_generated()
+    elseif reply then
+      item:add(F.response_in, reply[NUMBER]):set_generated()
     end
   end
 
@@ -158,7 +184,7 @@ local function link_replies(proto, F)
     if stream then
       link = note(message, values, stream, pinfo, place)
     else
-      link = links[pinfo.number] and links[pinfo.number][place]
+      link = find_link(pinfo.number, place)
     end
     if link then show(link, item) end
   end
