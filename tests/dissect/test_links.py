@@ -10,6 +10,7 @@ import pytest
 
 from tests.dissect.columns.engines import assert_equal, by_columns, by_rows
 from tests.helpers.captures import pcap_bytes
+from tests.helpers.examples import needs_protocol
 from wiretool.capture.files.reading import read_packets
 from wiretool.capture.packets import Packet
 from wiretool.dissect.dissector import Dissector
@@ -93,7 +94,7 @@ def test_no_reply_answers_a_request_that_was_sent_after_it_in_a_capture_of_cut_p
     assert len(found) > 20
 
 
-@pytest.mark.parametrize("protocol", LOSSY)
+@pytest.mark.parametrize("protocol", [pytest.param(name, marks=needs_protocol(name)) for name in LOSSY])
 def test_links_after_random_loss_are_links_of_the_whole_capture(protocol: str) -> None:
     packets = packets_of(LOSSY[protocol])
     clean = links_of(frames_of(packets, protocol))

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.examples import needs_protocol
 from tests.helpers.forked import run
 from tests.helpers.object_store import ENVIRONMENT, put, s3_server
 from tests.test_docs import ROOT, blocks
+
+pytestmark = needs_protocol("offramp")
 
 LINES = [line for section, block in blocks("sh") if section.page == "object-storage.md" for line in block.splitlines()]
 

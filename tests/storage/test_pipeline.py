@@ -19,7 +19,7 @@ from wiretool.pipeline.publishing import published
 from wiretool.storage.url_path import UrlPath, path_or_url
 
 CAPTURES = Path(__file__).parents[2] / "captures"
-NAMES = ("offramp/plain.pcap", "sbp/pd_heartbeat.pcap")
+NAMES = ("pravega-draft/blocks.pcap", "sbp/pd_heartbeat.pcap")
 OPTIONS = PipelineOptions("auto", {}, has_events=False, is_strict=False, splits=0, keys=KeyLog())
 
 
@@ -96,7 +96,7 @@ def test_tables_are_those_of_local_folders(
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tables as a run has made them, before they are published."""
     folder = tmp_path_factory.mktemp("made") / "lake"
-    assert make([str(CAPTURES / "offramp/plain.pcap")], str(folder)) == 0
+    assert make([str(CAPTURES / "pravega-draft/blocks.pcap")], str(folder)) == 0
     return folder
 
 
@@ -188,7 +188,11 @@ def test_a_capture_that_cannot_be_read_makes_no_tables(server: tuple[Any, int], 
             "s3://lakes/in",
             "s3://lakes/in/.* is in s3://lakes/in, which would be replaced",
         ),
-        ("s3://lakes/in/sbp", "s3://lakes/in/offramp", "holds objects that wiretool pipeline run has not written"),
+        (
+            "s3://lakes/in/sbp",
+            "s3://lakes/in/pravega-draft",
+            "holds objects that wiretool pipeline run has not written",
+        ),
         ("s3://lakes/in/sbp", "s3://lakes/in/notes.txt", "cannot write s3://lakes/in/notes.txt: an object"),
         ("s3://lakes/in/sbp", "https://host/lake", "a web server has no folders"),
         ("s3://lakes/nothing", "s3://lakes/x", "s3://lakes/nothing: no such object or folder"),

@@ -107,8 +107,6 @@ class PravegaConversation(Conversation):
     def __init__(self, is_whole: bool) -> None:
         self.appends = Appends(is_whole=is_whole)
         self.requests = Requests()
-        if not is_whole:
-            self.requests.lose()
         self.acks = Acks()
         self._segments: set[str] = set()
         #: An append was set up here: the admin port takes none.

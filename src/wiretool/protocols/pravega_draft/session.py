@@ -87,8 +87,6 @@ class DraftConversation(Conversation):
         self.acks = Acks()
         self.keep_alives: deque[int] = deque(maxlen=256)
         self._has_gaps = False
-        if not is_whole:
-            self._lose_order()
 
     def extent(self, side: Side, data: bytes, at: int, end: int) -> int:
         return framing.extent(data, at, end)
