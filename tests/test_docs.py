@@ -468,7 +468,7 @@ def test_nothing_names_a_folder_of_somebodys_machine() -> None:
 
 
 #: Options of examples that name a file or folder to write.
-WRITES = r" (?:-o|--(?:json|junit|sarif|html|record|ledger|checkpoint|ready-file|keep-slow)) ([a-z][\w.-]*)"
+WRITES = r" (?:-o|--(?:json|junit|sarif|html|record|ledger|checkpoint|ready-file|keep-slow)) ([a-z][\w.-]*)(?![\w.:-])"
 
 
 def test_git_ignores_what_the_examples_write() -> None:

@@ -86,6 +86,14 @@ def test_a_changed_value_is_encoded(bound: dict[str, int]) -> None:
     assert bytes(again)[:-12] == bytes(made)[:-12]
 
 
+def test_a_value_that_is_changed_in_place_is_encoded() -> None:
+    record = next(record for record in read(CAPTURES / "sbp/rs_append.pcap") if record.kind == "frame")
+    layer = layers_of("sbp")[record.message](record.raw)
+    assert bytes(layer) == record.raw
+    layer.values["stream_id"] += 1
+    assert bytes(layer) != record.raw
+
+
 def test_structures_are_given_as_json() -> None:
     layer = layers_of("pravega")["ReadTable"](segment="a/b/0", keys=[{"data": "6b", "key_version": 3}])
     assert b"k" in bytes(layer)

@@ -5,6 +5,7 @@ protocol. Bytes are read and written by the codec of wiretool.
 """
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from functools import cache
 from itertools import pairwise
 from types import MappingProxyType
@@ -77,7 +78,9 @@ class FrameLayer(Packet):
             length, reading = found
             layers.append(layer_of(cls.protocol, reading.message).of(reading, side, data[at : at + length]))
             at += length
-        if layers and at < len(data):
+        if at < len(data) and _is_malformed(conversation, side, data[at:]):
+            layers.append(Raw(data[at:]))
+        elif layers and at < len(data):
             layers.append(conf.padding_layer(data[at:]))
         for before, layer in pairwise(layers):
             before.add_payload(layer)
@@ -110,7 +113,7 @@ class MessageLayer(Packet):
         else:
             self.fields = {VALUES: reading.fields}
         self.raw_packet_cache = self.original = raw
-        self.raw_packet_cache_fields = dict(self.fields)
+        self.raw_packet_cache_fields = deepcopy(self.fields)
         self.explicit = 1
 
     def copy(self) -> "MessageLayer":
@@ -230,6 +233,15 @@ def _first_frame(conversation: Conversation, side: Side, data: bytes) -> tuple[i
     if not 0 < length <= len(data):
         return None
     return length, conversation.read(side, data, 0, length, 1)
+
+
+def _is_malformed(conversation: Conversation, side: Side, data: bytes) -> bool:
+    """Return whether no frame can begin with these bytes, however many follow."""
+    try:
+        conversation.extent(side, data, 0, len(data))
+    except DecodeError:
+        return True
+    return False
 
 
 def _side_of(underlayer: Packet | None, protocol: Protocol) -> Side:

@@ -345,21 +345,24 @@ class GrowingFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._at = 0
+        #: The size of the file when it was read.
+        self._size = -1
 
     def read_new(self) -> bytes:
         """Return the lines since the last call, or first the whole file. UsageError where it cannot be read."""
         try:
             size = self._path.stat().st_size
-            if size < self._at:
-                self._at = 0  # the file was truncated
-            if self._at and size == self._at:
+            if size == self._size:
                 return b""
+            if size < self._size:
+                self._at = 0  # the file was truncated
+            is_first, self._size = self._size < 0, size
             with self._path.open("rb") as file:
                 file.seek(self._at)
                 data = file.read()
         except OSError as err:
             raise UsageError(f"--keylog {self._path}: {why_unreadable(err)}") from err
-        lines = data if not self._at else data[: data.rfind(b"\n") + 1]
+        lines = data if is_first else data[: data.rfind(b"\n") + 1]
         self._at += data.rfind(b"\n") + 1
         return lines
 

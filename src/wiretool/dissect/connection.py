@@ -120,7 +120,10 @@ class Watch(DecryptingWatch):
         why = f"discarded: unfinished frames of all connections take more than {size_text(limits.UNFINISHED_BYTES_MAX)}"
         out: list[Record] = []
         if self._tls is not None:
-            out += [record for item in self._tls.discard(NOT_HELD, why) for record in self._take_clear(item)]
+            items, counted = self._tls.discard(NOT_HELD, why)
+            self._account.payload_bytes += counted
+            self._account.other_bytes += counted
+            out += [record for item in items for record in self._take_clear(item)]
         out += [] if self._is_settled else self._settle(self._verdict(final=True))
         if self._conversation is not None:
             for side in SIDES:
@@ -330,13 +333,10 @@ class Watch(DecryptingWatch):
             over(self._connection)
 
     def _told(self, side: Side, pieces: list[Piece]) -> list[Record]:
-        """The records of pieces, and a note of their packets."""
+        """The records of pieces, and a note of when they were told."""
         out = self._records(side, pieces)
-        packet = -1
-        for record in out:
-            if record.packets[0] != packet:
-                packet = record.packets[0]
-                self._stretches.add(record.n, packet)
+        if out:
+            self._stretches.add(out[0].n, out[0].packets[0])
         return out
 
     def _records(self, side: Side, pieces: list[Piece]) -> list[Record]:

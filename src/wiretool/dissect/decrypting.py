@@ -51,7 +51,8 @@ class DecryptingWatch(ABC):
             return None
         self._row.tls = hellos.description
         why = verdict.why.replace(TLS, hellos.description, 1)
-        return verdict._replace(why=f"{why}; {hellos.why_unread(has_keys=bool(self._keys))}")
+        has_keys = self._keys is not None and (len(self._keys) > 0 or self._keys.may_grow)
+        return verdict._replace(why=f"{why}; {hellos.why_unread(has_keys=has_keys)}")
 
     def _may_get_keys(self, hellos: Hellos) -> bool:
         """Return whether the key log may still get the secrets: programs write them during the handshake."""

@@ -111,10 +111,9 @@ class TlsReading:
         """Return the decrypted items that the next one completes, and the number of bytes that were counted here."""
         return self._counted(self._tls.take(item))
 
-    def discard(self, kind: str, why: str) -> list[Item]:
-        """Lose the bytes that wait; return a problem and a gap of each side that has some."""
-        items, _ = self._counted(self._tls.discard(kind, why))
-        return items
+    def discard(self, kind: str, why: str) -> tuple[list[Item], int]:
+        """Lose the bytes that wait; return a problem and a gap of each side that has some, and their number."""
+        return self._counted(self._tls.discard(kind, why))
 
     def _counted(self, read: "Iterable[Item | TlsBytes]") -> tuple[list[Item], int]:
         items: list[Item] = []

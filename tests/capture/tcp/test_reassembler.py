@@ -17,7 +17,7 @@ from tests.helpers.streams import (
 from wiretool.capture.tcp import reassembler as streams
 from wiretool.capture.tcp.reassembler import Streams
 from wiretool.capture.tcp.segments_of_packets import ACK, FIN, RST, SYN, read_segments
-from wiretool.capture.tcp.stream_events import Data, End, Item, Side
+from wiretool.capture.tcp.stream_events import Data, End, Item
 
 # -- a capture in good order -------------------------------------------------------------------------------------------
 
@@ -259,59 +259,3 @@ def test_bounds_are_not_kept_without_end() -> None:
     assert flow is not None
     flow.pieces.size, flow.is_plain = 1 << 40, False
     assert [item.data for item in tracked.feed(segments[-1]) if isinstance(item, Data)] == [b"again"]
-
-
-# -- bytes that were sent after missing ones of the other side ---------------------------------------------------------
-
-SPEECH: list[tuple[Side, bytes]] = [("client", b"question"), ("server", b"answer...")]
-QUESTIONS = [(side, text + b"%03d" % number) for number in range(80) for side, text in SPEECH]
-
-
-def _order(items: Iterable[Item]) -> list[tuple[Side, bytes]]:
-    return [(item.side, item.data) for item in items if isinstance(item, Data)]
-
-
-def test_answers_wait_for_the_questions_behind_a_gap() -> None:
-    packets = tcp_packets(QUESTIONS, acks=False)
-    items = items_of([packet for packet in packets if packet.number != 8])
-    assert gaps(items) == [("client", 22, 11)]
-    assert _order(items) == [each for each in QUESTIONS if each != ("client", b"question002")]
-
-
-def test_answers_wait_at_several_gaps_of_both_sides() -> None:
-    lost = {8, 9, 21, 40, 43, 44, 90}
-    items = items_of([packet for packet in tcp_packets(QUESTIONS, acks=False) if packet.number not in lost])
-    left = [each for number, each in enumerate(QUESTIONS, 4) if number not in lost]
-    assert sorted(_order(items)) == sorted(left)
-    place = {each: at for at, each in enumerate(_order(items))}
-    after = [number for number in range(80) if {2 * number + 4, 2 * number + 5}.isdisjoint(lost)]
-    assert all(place["client", b"question%03d" % at] < place["server", b"answer...%03d" % at] for at in after)
-
-
-def test_answers_do_not_wait_for_bytes_that_the_server_lacks_too() -> None:
-    """A lost segment that is sent again: the server answers what it had before."""
-    talk = Talk()
-    talk.open()
-    talk.say("client", b"one", acks=False)
-    lost = talk.next["client"]
-    talk.send("client", ACK, b"four", seq=lost + 3)
-    talk.send("server", ACK, b"1")
-    talk.next["server"] += 1
-    talk.send("client", ACK, b"two")
-    assert _order(items_of(packets_of(talk.frames))) == [
-        ("client", b"one"),
-        ("server", b"1"),
-        ("client", b"two"),
-        ("client", b"four"),
-    ]
-
-
-def test_held_answers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "FLOW_BYTES_MAX", 500)
-    packets = tcp_packets(QUESTIONS[:40], acks=False, end="")
-    following = Streams()
-    given: list[Item] = []
-    for segment in read_segments(packet for packet in packets if packet.number != 8):
-        given += following.feed(segment)
-    assert gaps(given) == [("client", 22, 11)]
-    assert _order(given) == [each for each in QUESTIONS[:40] if each != ("client", b"question002")]

@@ -74,5 +74,4 @@ def test_many_gaps_have_the_rest_of_a_connection_read_at_once(tmp_path: Path, de
 def test_gaps_in_many_connections_are_read_together(tmp_path: Path, deferrals: list[bool]) -> None:
     make_capture(tmp_path / "a.pcap", "lost-pravega", 40_000, 64)
     assert sum(batch.count for batch in read_batches(tmp_path / "a.pcap")) > 35_000
-    assert len(deferrals) > 500
-    assert deferrals.count(False) <= 64, "the first items of each connection"
+    assert sum(deferrals) > 0.9 * len(deferrals)

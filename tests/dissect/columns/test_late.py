@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from wiretool import limits
 from wiretool.dissect.columns.late import Late, without_replies
-from wiretool.dissect.columns.placing import PlacedFrames, entries_of
+from wiretool.dissect.columns.placing import PlacedFrames
 from wiretool.dissect.packet_index import Stretches
 from wiretool.protocols.base.columns import NO_REPLY, Frames, Group
 
@@ -31,31 +31,24 @@ def placed_of(told: Sequence[Told]) -> PlacedFrames:
     stretches = np.flatnonzero([each.begins for each in told])
     nothing = np.zeros(len(told), np.int64)
     frames = Frames(b"", nothing, nothing, nothing.astype(bool), numbers)
-    return PlacedFrames(frames, nothing, first, last, nothing, nothing, stretches, entries_of(first, stretches))
+    return PlacedFrames(frames, nothing, first, last, nothing, nothing, stretches)
 
 
 def by_rows(told: Sequence[Told], latest: int, stretches: Stretches) -> tuple[list[int], int]:
     """What each answers, and the latest packet at last, as reading row by row has it."""
     found: list[int] = []
-    waiting: list[Told] = []
+    waiting: Told | None = None
     for each in told:
         if each.begins:
-            _note(waiting, stretches)
-            waiting = []
-        waiting.append(each)
+            if waiting is not None:
+                stretches.add(waiting.number, waiting.first)
+            waiting = each
         latest = max(latest, each.first)
         is_wrong = each.last < latest and each.reply_to != NO_REPLY and stretches.packet_of(each.reply_to) > each.last
         found.append(NO_REPLY if is_wrong else each.reply_to)
-    _note(waiting, stretches)
+    if waiting is not None:
+        stretches.add(waiting.number, waiting.first)
     return found, latest
-
-
-def _note(piece: Sequence[Told], stretches: Stretches) -> None:
-    packet = -1
-    for each in piece:
-        if each.first != packet:
-            packet = each.first
-            stretches.add(each.number, packet)
 
 
 @st.composite
@@ -125,7 +118,9 @@ def packet_before(told: Sequence[Told], row: int, before: Sequence[tuple[int, in
     """When what a row answers was told, as far as is known when it is told: its own stretch is not."""
     begin = max(at for at in range(row + 1) if told[at].begins)
     known = stretches_of(before)
-    by_rows(told[:begin], 0, known)
+    for each in told[:begin]:
+        if each.begins:
+            known.add(each.number, each.first)
     return known.packet_of(told[row].reply_to)
 
 
@@ -175,11 +170,3 @@ def test_what_was_read_before_makes_late_what_comes() -> None:
     assert reply_to.tolist() == [NO_REPLY]
     assert late.catch_up(0) == 9
     assert late.catch_up(1) == 9
-
-
-def test_a_reply_to_a_later_frame_of_a_piece_of_several_packets_answers_nothing() -> None:
-    told = [Told(10, 2, 2, True, NO_REPLY), Told(11, 9, 9, False, NO_REPLY), Told(12, 3, 3, True, 11)]
-    late = Late(placed_of(told), 0, Stretches())
-    reply_to = without_late(late, told, 0, group_of(told, [0, 1, 2])).reply_to
-    assert reply_to is not None
-    assert reply_to.tolist() == [NO_REPLY] * 3

@@ -1,11 +1,11 @@
-"""Kaitai Struct files: compiled by its compiler, they read the frames of captures as `decode` does."""
+"""Kaitai Struct files: compiled by its compiler (compile.py), they read the frames of captures as `decode` does."""
 
-import importlib.util
 import json
 import re
 from collections import Counter
 from enum import Enum
 from functools import cache
+from importlib import import_module
 from io import BytesIO
 from itertools import islice
 from pathlib import Path
@@ -17,19 +17,17 @@ import pytest
 import yaml
 from kaitaistruct import KaitaiStream, KaitaiStruct, KaitaiStructError
 
+from tests.export.kaitai.compile import DIGESTS, EXPORTED, digest_of
 from tests.export.wireshark.shown import OF_FRAMES
 from tests.helpers.forked import run_text
 from tests.helpers.recorded import unpack_recordings
-from tests.helpers.tools import run_tool
 from wiretool.codec.message import fields_of
 from wiretool.dissect.dissector import annotate, read
-from wiretool.export.kaitai import COMPILER_VERSION, is_exportable, make_kaitai
 from wiretool.export.wireshark.fields import filter_prefix
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
 
 CAPTURES = Path(__file__).parents[3] / "captures"
-EXPORTED = [name for name, protocol in PROTOCOLS.items() if is_exportable(protocol)]
 HEADER_BYTES = 8
 #: Problems of frames that the compiled parsers refuse, too.
 REFUSED = (
@@ -44,38 +42,21 @@ REFUSED = (
 READ_MAX, ALIKE_MAX = 500, 10
 
 
-@pytest.fixture(scope="session")
-def compiler(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of the compiler, from npm."""
-    folder = tmp_path_factory.mktemp("compiler")
-    package = f"kaitai-struct-compiler@{COMPILER_VERSION}.0"
-    run_tool("npm", "install", "--no-save", "--no-audit", "--no-fund", "--prefix", str(folder), package)
-    return folder / "node_modules" / "kaitai-struct-compiler"
+def test_the_compiled_parsers_are_those_of_the_files_that_are_exported() -> None:
+    """Where they are not: python -m tests.export.kaitai.compile."""
+    assert json.loads(DIGESTS.read_text()) == {name: digest_of(name) for name in EXPORTED}
 
 
 @pytest.fixture(scope="session")
-def parsers(compiler: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModuleType]:
+def parsers() -> dict[str, ModuleType]:
     """Return the compiled module of each exported protocol."""
-    folder = tmp_path_factory.mktemp("parsers")
-    for name in EXPORTED:
-        source = folder / f"{name}.json"
-        source.write_text(json.dumps(yaml.safe_load(make_kaitai(PROTOCOLS[name], "0"))))
-        run_tool("node", str(Path(__file__).with_name("compile.js")), str(compiler), str(source), str(folder))
-    return {name: imported(folder / f"{filter_prefix(name)}.py") for name in EXPORTED}
-
-
-def imported(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return {name: import_module(f"tests.export.kaitai.compiled.{filter_prefix(name)}") for name in EXPORTED}
 
 
 def parsed(module: ModuleType, raw: bytes) -> Any:
     """Return the only frame in some bytes."""
-    root: KaitaiStruct = getattr(module, module.__name__.title().replace("_", ""))(KaitaiStream(BytesIO(raw)))
+    name = module.__name__.rpartition(".")[2].title().replace("_", "")
+    root: KaitaiStruct = getattr(module, name)(KaitaiStream(BytesIO(raw)))
     (frame,) = root.frames
     return frame
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import Protocol
 
@@ -294,49 +294,17 @@ class Flow:
     # -- what goes out ---------------------------------------------------------------------------------------------
 
     def drain(self, out: list[Item], now: Segment) -> None:
-        """Give out what follows without a hole; what the other side held back for it too, in the order of packets."""
-        if self.peer.is_holding:
-            self._drain_both(out, now)
-        else:
-            self._give_out(self.pieces.take_from(self.offset), out)
-        self._end(out, now)
-
-    def _drain_both(self, out: list[Item], now: Segment) -> None:
-        peer = self.peer
-        while ready := [each for each in (self, peer) if each._may_give_out]:
-            first = min(ready, key=_first_packet)
-            first._give_out([first.pieces.take_first()], out)
-        peer._end(out, now)
-
-    def _give_out(self, pieces: Sequence[Piece], out: list[Item]) -> None:
+        """Give out what follows without a hole."""
         connection, side = self.connection, self.side
-        for offset, data, time_ns, packet in pieces:
+        for offset, data, time_ns, packet in self.pieces.take_from(self.offset):
             item = _data((connection, side, offset, data, time_ns, packet))
             self.recent.append(item)
             out.append(item)
             self._advance(offset + len(data))
-
-    def _end(self, out: list[Item], now: Segment) -> None:
         if self.fin is not None and self.offset >= self.fin and not self.is_ended:
             self.is_ended = True
-            self.connection.closed = "fin" if self.peer.is_ended else ""
-            out.append(End(self.connection, self.side, "fin", now.time_ns, now.number))
-
-    @property
-    def _may_give_out(self) -> bool:
-        """Return whether the next bytes are held, and no bytes that the sender had received before are missing."""
-        return self.is_started and bool(self.pieces) and self.pieces.first_offset <= self.offset and not self._is_early
-
-    @property
-    def _is_early(self) -> bool:
-        """Return whether the next held bytes were sent after bytes of the other side that wait after a gap.
-
-        Acknowledged missing bytes reached the sender: what it sent next may answer them, and what follows them.
-        """
-        peer = self.peer
-        if peer.ack is None or not peer.is_started or not peer.has_hole or peer.hole_end > peer.offset_of(peer.ack):
-            return False
-        return not peer.pieces or peer.pieces.first_packet < self.pieces.first_packet
+            connection.closed = "fin" if self.peer.is_ended else ""
+            out.append(End(connection, side, "fin", now.time_ns, now.number))
 
     def _advance(self, offset: int) -> None:
         self.seq = (self.seq + offset - self.offset) % (1 << 32)
@@ -344,18 +312,12 @@ class Flow:
 
     @property
     def has_hole(self) -> bool:
-        """Return whether the next byte is missing though later ones were sent."""
-        return self.pieces.first_offset > self.offset if self.pieces else self.offset < self.reach
-
-    @property
-    def is_holding(self) -> bool:
-        """Return whether bytes are missing, or held until bytes of the other side come."""
         return bool(self.pieces) or self.offset < self.reach
 
     @property
     def is_in_order(self) -> bool:
         """Whether the next segment may be given out as it comes, and acknowledges the other side just as plainly."""
-        return not self.is_ended and self.fin is None and self.peer.first_ack is not None and not self.is_holding
+        return not self.is_ended and self.fin is None and self.peer.first_ack is not None and not self.has_hole
 
     @property
     def hole_end(self) -> int:
@@ -369,12 +331,15 @@ class Flow:
         self._advance(end)
         self.drain(out, now)
 
-    def prepare_flush(self, out: list[Item], now: Segment) -> None:
-        """Give out what needs nothing more, and note what is known to be missing: nothing more will come."""
+    def flush(self, out: list[Item], now: Segment) -> None:
+        """Nothing more will come: give out all that is held, and tell what is known to be missing."""
         self.start_at_lowest()
-        if self.is_started and not self.is_ended:
-            self.drain(out, now)
-            self._reach_for_ack()
+        if not self.is_started or self.is_ended:
+            return
+        self.drain(out, now)
+        self._reach_for_ack()
+        while self.has_hole:
+            self.give_up_hole(out, now)
 
     def _reach_for_ack(self) -> None:
         """What was acknowledged was sent; one byte more than was seen may be a FIN that was not captured."""
@@ -405,16 +370,3 @@ class Flow:
             self.give_up_hole(out, now)
         if self.has_hole:
             self.watch_hole(now)
-
-
-def flush(flows: Sequence[Flow], out: list[Item], now: Segment) -> None:
-    """Give out all that both flows of a connection hold, and the gaps in it: nothing more will come."""
-    for flow in flows:
-        flow.prepare_flush(out, now)
-    while holes := [flow for flow in flows if flow.is_started and not flow.is_ended and flow.has_hole]:
-        min(holes, key=_first_packet).give_up_hole(out, now)
-
-
-def _first_packet(flow: Flow) -> int:
-    """Return the packet of the first held bytes; that of none comes last."""
-    return flow.pieces.first_packet if flow.pieces else NEVER_BYTES

@@ -5,7 +5,7 @@ from functools import partial
 from operator import attrgetter
 
 from wiretool.capture.tcp.closed_flows import EndedFlows, may_be_packed, way_back
-from wiretool.capture.tcp.direction import WINDOW_BYTES_MAX, Flow, Recent, Shared, flush
+from wiretool.capture.tcp.direction import WINDOW_BYTES_MAX, Flow, Recent, Shared
 from wiretool.capture.tcp.segments_of_packets import ACK, FIN, RST, SYN, Segment
 from wiretool.capture.tcp.stream_events import Connection, Data, End, Finding, Gap, How, Item, Side
 from wiretool.limits import CONNECTIONS_MAX, FLOW_BYTES_MAX, FLOWS_BYTES_MAX
@@ -199,7 +199,8 @@ class Streams:
         connection = flow.connection
         if connection.closed:
             return
-        flush(self._sides(connection), out, now)
+        for each in self._sides(connection):
+            each.flush(out, now)
         if not connection.closed:
             out.append(End(connection, "", how, now.time_ns, now.number))
             connection.closed = how
@@ -209,7 +210,8 @@ class Streams:
             each.is_ended, each.is_plain = True, False
 
     def _end_with_capture(self, connection: Connection, now: Segment, out: list[Item]) -> None:
-        flush(self._sides(connection), out, now)
+        for each in self._sides(connection):
+            each.flush(out, now)
         for each in self._sides(connection):
             if not each.is_ended:
                 out += [End(connection, each.side, "capture-end", now.time_ns, now.number)]
@@ -288,7 +290,7 @@ class Streams:
             flow.start_at_lowest()
             flow.drain(out, now)
             if flow.pieces:
-                (flow if flow.has_hole else flow.peer).give_up_hole(out, now)
+                flow.give_up_hole(out, now)
 
     def _look_at(self, flow: Flow, now: Segment, out: list[Item]) -> None:
         """Give up what waited long enough, see whether something has to wait, and whether all is in good order."""
@@ -298,15 +300,16 @@ class Streams:
             self._unstarted[flow] = None
         elif self._unstarted:
             self._unstarted.pop(flow, None)
-        if not flow.has_hole or flow.is_ended or not flow.is_started:
+        has_hole = flow.has_hole
+        if not has_hole or flow.is_ended or not flow.is_started:
             self._waiting.pop(flow, None)
         else:
             if flow not in self._waiting:
                 self._waiting[flow] = None
                 flow.watch_hole(now)
             self._look_ns = min(self._look_ns, now.time_ns + LOOK_NS)
-        flow.is_plain = flow.is_in_order and not flow.peer.is_holding
-        flow.peer.is_plain = not flow.is_holding and flow.peer.is_in_order
+        flow.is_plain = not has_hole and flow.is_in_order and not flow.peer.has_hole
+        flow.peer.is_plain = not has_hole and flow.peer.is_in_order
 
     def _look_around(self, now: Segment, out: list[Item]) -> None:
         """Time has passed, perhaps enough for a hole of some connection that is silent."""
@@ -314,7 +317,6 @@ class Streams:
         waiting = list(self._waiting)
         for flow in waiting:
             self._look_at(flow, now, out)
-            self._look_at(flow.peer, now, out)
         for connection in {flow.connection for flow in waiting if flow.connection.closed}:
             self._put_away(connection)
 

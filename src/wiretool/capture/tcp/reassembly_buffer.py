@@ -63,11 +63,6 @@ class Pieces:
         return self._pieces[0].offset
 
     @property
-    def first_packet(self) -> int:
-        """Return the packet of the first of them; there must be one."""
-        return self._pieces[0].packet
-
-    @property
     def oldest_ns(self) -> int:
         """Return when the first of them was captured; there must be one."""
         return min(piece.time_ns for piece in self._pieces)
@@ -107,12 +102,6 @@ class Pieces:
         del self._pieces[:count]
         self._count(-sum(len(piece.data) + PIECE_OVERHEAD_BYTES for piece in taken))
         return taken
-
-    def take_first(self) -> Piece:
-        """Let go of the first one; there must be one."""
-        piece = self._pieces.pop(0)
-        self._count(-len(piece.data) - PIECE_OVERHEAD_BYTES)
-        return piece
 
     def shift(self, by: int) -> None:
         """Count all offsets from elsewhere."""

@@ -123,14 +123,14 @@ class TlsConnection:
         yield gap._replace(offset=self._offsets[gap.side], is_exact=False)
         self._offsets[gap.side] += gap.length
 
-    def _leave_undecrypted(self, side: Side, unread: UnreadBytes, kind: str, why: str) -> Iterator[Item]:
-        """Yield a problem of the decrypted stream, if there is one, and the gap of bytes that are missing from it."""
+    def _leave_undecrypted(self, side: Side, unread: UnreadBytes, kind: str, why: str) -> Iterator[Item | TlsBytes]:
+        """Yield the bytes, a problem of the decrypted stream, if there is one, and its gap, whose size is not known."""
         size, arrival, offset = unread.size, unread.arrival, self._offsets[side]
         if kind:
             yield Finding(self._connection, side, offset, 0, kind, why, arrival.time_ns, arrival.packet)
         text = f"{size} bytes were not decrypted"
-        yield Gap(self._connection, side, offset, size, arrival.time_ns, arrival.packet, is_exact=False, why=text)
-        self._offsets[side] += size
+        yield Gap(self._connection, side, offset, 0, arrival.time_ns, arrival.packet, is_exact=False, why=text)
+        yield TlsBytes(side, size, arrival, False)
 
     def _drop_cut_record(self, side: Side) -> Iterator[TlsBytes]:
         unread = self._sides[side].drop(len(self._sides[side].buffer))

@@ -19,8 +19,6 @@ class Late:
 
     def __init__(self, placed: PlacedFrames, latest: int, stretches: Stretches) -> None:
         self._placed = placed
-        #: How many entries there are before each piece.
-        self._before = np.searchsorted(placed.entries, placed.stretches)
         self._latest = latest
         self._stretches = stretches
         self._done = 0
@@ -33,7 +31,7 @@ class Late:
 
     def _all_stretches(self) -> tuple[Integers, Integers]:
         numbers_before, packets_before = self._stretches.columns()
-        new = self._placed.entries
+        new = self._placed.stretches
         numbers, packets = self._placed.frames.numbers[new], self._placed.first[new]
         return np.concatenate((numbers_before, numbers)), np.concatenate((packets_before, packets))
 
@@ -43,11 +41,10 @@ class Late:
             self._emit(int(np.searchsorted(self._placed.stretches, row, "right")) - (row < len(self._running)))
         return int(self._running[row - 1]) if row else self._latest
 
-    def _emit(self, piece: int) -> None:
-        """Extend the index of the watch up to this many pieces."""
-        pieces, every = self._placed.stretches, self._placed.entries
-        self._due = int(pieces[piece + 1]) if piece + 1 < len(pieces) else len(self._running)
-        stop = int(self._before[piece]) if piece < len(pieces) else len(every)
+    def _emit(self, stop: int) -> None:
+        """Extend the index of the watch up to this many groups."""
+        every = self._placed.stretches
+        self._due = int(every[stop + 1]) if stop + 1 < len(every) else len(self._running)
         start = max(self._done, stop - limits.REMEMBERED_STRETCHES_MAX)
         if stop > start:
             begins = every[start:stop]
@@ -64,8 +61,7 @@ class Late:
         """As `Stretches.packet_of` says it of each number when the row is told."""
         assert self._every is not None, "some frame is late"
         firsts, packets = self._every
-        piece = np.searchsorted(self._placed.stretches, rows, "right") - 1
-        ends = len(firsts) - len(self._placed.entries) + self._before[piece]
+        ends = len(firsts) - len(self._placed.stretches) + np.searchsorted(self._placed.stretches, rows, "right") - 1
         at = np.minimum(np.searchsorted(firsts, numbers, "right"), ends)
         is_known = at > np.maximum(ends - limits.REMEMBERED_STRETCHES_MAX, 0)
         return np.where(is_known, packets[at - 1], 0)

@@ -216,7 +216,7 @@ def _add_output(
     plain: PlainSegments,
     output: PendingOutput,
 ) -> None:
-    frames, offsets, first, last, times, owner, *_ = found.placed
+    frames, offsets, first, last, times, owner, _ = found.placed
     groups = [group.take(is_read[owner[group.rows]]) for group in read.groups] if not is_read.all() else read.groups
     groups = [group for group in groups if len(group.rows)]
     if groups:

@@ -34,8 +34,7 @@ class Brought(NamedTuple):
 class PlacedFrames(NamedTuple):
     """Frames in the order of their records; offsets, first and last packets, times, indices of connections.
 
-    `stretches` are the first frames of each piece that completed any; `entries` are these, and each frame of a piece
-    that begins in another packet than the one before it.
+    `stretches` are the first frames of each piece that completed any.
     """
 
     frames: Frames
@@ -45,30 +44,16 @@ class PlacedFrames(NamedTuple):
     times: Integers
     owner: Integers
     stretches: Integers
-    entries: Integers
 
     def of_owner(self, rows: Integers) -> "PlacedFrames":
         """Return the frames of one connection, at these rows."""
-        stretches, entries = (_places_among(each, rows, len(self.offsets)) for each in (self.stretches, self.entries))
+        is_first = np.zeros(len(self.offsets), np.bool_)
+        is_first[self.stretches] = True
         columns = (self.offsets, self.first, self.last, self.times)
         none = np.zeros(len(rows), np.int64)
         offsets, first, last, times = (column[rows] for column in columns)
-        return PlacedFrames(self.frames.take(rows), offsets, first, last, times, none, stretches, entries)
-
-
-def _places_among(those: Integers, rows: Integers, count: int) -> Integers:
-    """Return the places of some of `count` rows among those of a connection."""
-    are_those = np.zeros(count, np.bool_)
-    are_those[those] = True
-    return np.flatnonzero(are_those[rows])
-
-
-def entries_of(first: Integers, stretches: Integers) -> Integers:
-    """Return the rows at which a piece, or another packet in it, begins; `first` is the packet of each row."""
-    is_entry = np.ones(len(first), np.bool_)
-    is_entry[1:] = first[1:] != first[:-1]
-    is_entry[stretches] = True
-    return np.flatnonzero(is_entry)
+        stretches = np.flatnonzero(is_first[rows])
+        return PlacedFrames(self.frames.take(rows), offsets, first, last, times, none, stretches)
 
 
 def in_order(data: bytes, pieces: Brought, starts: Integers, ends: Integers, taken: Numbers) -> PlacedFrames:
@@ -91,7 +76,7 @@ def in_order(data: bytes, pieces: Brought, starts: Integers, ends: Integers, tak
     numbers = _numbers_of(pieces, firsts, taken)
     owner = np.repeat(pieces.owner, pieces.counts)
     emitted = Frames(data, starts, ends, is_server, numbers)
-    return PlacedFrames(emitted, offsets, first, last, times, owner, firsts, entries_of(first, firsts))
+    return PlacedFrames(emitted, offsets, first, last, times, owner, firsts)
 
 
 def _numbers_of(pieces: Brought, firsts: Integers, taken: Numbers) -> Integers:

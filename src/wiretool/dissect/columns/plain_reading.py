@@ -270,7 +270,7 @@ def _read_frames(
     if not in_order:
         groups = singles.without_late(groups, latest, leave)
     if groups:
-        frames, offsets, first, last, times, owner, *_ = placed
+        frames, offsets, first, last, times, owner, _ = placed
         output.runs.append(FrameRun(ends, owner, protocol, frames, offsets, first, last, times, groups))
     rows_read = np.concatenate([NO_INTEGERS, *(group.rows for group in groups)])
     owner = placed.owner[rows_read]
@@ -278,8 +278,8 @@ def _read_frames(
     counts = np.bincount(owner, minlength=len(connections))
     frame_bytes = np.bincount(owner, sizes, len(connections)).astype(np.int64)
     steady.note_frames(flows.slots, placed, ~is_left)
-    is_entry = np.zeros(len(placed.owner), np.bool_)
-    is_entry[placed.entries] = True
+    is_first = np.zeros(len(placed.owner), np.bool_)
+    is_first[placed.stretches] = True
     for index in np.flatnonzero(is_left).tolist():
         watch, rows = singles.watch(index), singles.rows_of(index)
         if not len(rows):
@@ -289,7 +289,7 @@ def _read_frames(
             _, late = singles.started[index]
             watch.note_latest(late.catch_up(len(rows)))
         else:
-            begins = rows[is_entry[rows]][-limits.REMEMBERED_STRETCHES_MAX :]
+            begins = rows[is_first[rows]][-limits.REMEMBERED_STRETCHES_MAX :]
             watch.note_latest(int(placed.first[rows].max()))
             watch.note_groups(placed.frames.numbers[begins].tolist(), placed.first[begins].tolist())
         watch.note_unfinished()

@@ -281,7 +281,7 @@ class SteadyWatches:
         self._of_slot["frames"][mine] += np.bincount(placed.owner, minlength=count)[is_read]
         self._of_slot["frame_bytes"][mine] += np.bincount(placed.owner, sizes, count).astype(np.int64)[is_read]
         np.maximum.at(self._of_slot["latest"], slots[placed.owner[is_mine]], placed.first[is_mine])
-        firsts = placed.entries[is_mine[placed.entries]]
+        firsts = placed.stretches[is_mine[placed.stretches]]
         columns = slots[placed.owner[firsts]], placed.frames.numbers[firsts], placed.first[firsts]
         self._groups.add(*columns, len(self._of_slot))
 
