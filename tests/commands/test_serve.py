@@ -284,3 +284,22 @@ def test_it_is_controlled_from_the_shell(tmp_path: Path) -> None:
         assert "HTTP 404" in refused.stderr
         assert server.stop() == 0
     assert wiretool("control", control, "rules").returncode == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--allow-remote", "localhost"), "--allow-remote: requires --control"),
+        (
+            ("--control", "0.0.0.0:0", "--allow-remote", "*"),
+            "--allow-remote *: not the name or IPv4 address of a host, without a port",
+        ),
+        (
+            ("--control", "0.0.0.0:0", "--allow-remote", "box:7001"),
+            "--allow-remote box:7001: not the name or IPv4 address of a host, without a port",
+        ),
+    ],
+)
+def test_bad_hosts_of_the_control_api(words: tuple[str, ...], why: str) -> None:
+    ended = wiretool("serve", "sbp", "--listen", "127.0.0.1:0", "--duration", "1s", *words)
+    assert (ended.returncode, ended.stderr) == (2, f"wiretool: {why}\n")

@@ -1,5 +1,6 @@
 """Captures on web servers, with and without support of ranges."""
 
+import gzip
 import ssl
 import time
 from collections.abc import Iterator
@@ -117,6 +118,15 @@ def test_an_object_is_read_in_one_response(has_length: bool, expected: list[Any]
     with serving(Site(has_length=has_length)) as site:
         assert records(site) == expected
     assert len(site.requests) == 1
+
+
+def test_the_bytes_of_a_packed_capture_are_those_that_were_sent(expected: list[Any]) -> None:
+    """Servers call the content of .gz files an encoding; a response that is cut is continued within it."""
+    packed = gzip.compress(CONTENT)
+    headers = {"ETag": '"a"', "Content-Encoding": "gzip"}
+    with serving(Site(content=packed, headers=headers, cuts=[len(packed) // 2])) as site:
+        assert records(site) == expected
+    assert [each.get("Range") for each in site.requests] == [None, f"bytes={len(packed) // 2}-"]
 
 
 @pytest.mark.parametrize("has_ranges", [True, False])

@@ -2,14 +2,18 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
-from wiretool.errors import UsageError
+from wiretool.errors import CaptureError, UsageError
 from wiretool.pipeline.job import Step
-from wiretool.pipeline.layout import MANIFEST
+from wiretool.pipeline.layout import MANIFEST, head_in
 from wiretool.sinks.arrow.files import refused
 from wiretool.storage.url_path import WEB, UrlPath
+
+if TYPE_CHECKING:
+    from wiretool.storage.folder import StoreFolder
 
 #: Bytes of an object that are copied at once.
 CHUNK_BYTES = 1024 * 1024
@@ -32,7 +36,7 @@ def objects_at(path: UrlPath, tell: Callable[[str], None]) -> Iterator[UrlPath]:
     sizes = folder.sizes()
     if not sizes:
         raise UsageError(f"{path}: no such object or folder; expected captures, or folders of them")
-    tables = {str(PurePosixPath(name).parent) for name in sizes if PurePosixPath(name).name == MANIFEST}
+    tables = {str(PurePosixPath(name).parent) for name in sizes if _is_manifest(folder, name)}
     for table in sorted(tables):
         tell(f"{path if table == '.' else folder.url_of(table)} holds tables of wiretool pipeline, skipped")
     for name, size in sizes.items():
@@ -43,6 +47,15 @@ def objects_at(path: UrlPath, tell: Callable[[str], None]) -> Iterator[UrlPath]:
             yield folder.url_of(name)
         elif not name.endswith("/"):
             tell(f"{folder.url_of(name)} is empty, skipped")
+
+
+def _is_manifest(folder: "StoreFolder", name: str) -> bool:
+    """Return whether an object is the manifest of tables that wiretool has made."""
+    if PurePosixPath(name).name == MANIFEST:
+        with suppress(CaptureError):  # a manifest of something else
+            head_in(folder.read(name), name)
+            return True
+    return False
 
 
 def fetched(files: Sequence[Path], folder: Path, watch: Callable[[Step], None]) -> dict[Path, UrlPath]:

@@ -14,6 +14,7 @@ import msgspec
 
 from wiretool.errors import CaptureError, PeerError, UsageError, WiretoolError
 from wiretool.pipeline.layout import MANIFEST, File, Manifest, head_in, manifest_bytes, read_manifest
+from wiretool.pipeline.private import is_inside
 from wiretool.pipeline.staging import staged
 from wiretool.sinks.arrow.files import refused
 from wiretool.storage.folder import StoreFolder
@@ -58,8 +59,9 @@ def _earlier_files(target: StoreFolder, inputs: Sequence[Path]) -> set[str]:
         return set()
     with suppress(CaptureError):  # a manifest of something else
         head = head_in(target.read(MANIFEST), str(target.url_of(MANIFEST))) if MANIFEST in names else None
-        if head is not None and not head.stream:
-            return {file.path for files in head.tables.values() for file in files}
+        paths = set() if head is None else {file.path for files in head.tables.values() for file in files}
+        if head is not None and not head.stream and all(map(is_inside, paths)):
+            return paths
     raise UsageError(
         f"{root} holds objects that wiretool pipeline run has not written; "
         "expected a new or empty folder, or tables of an earlier run"

@@ -67,7 +67,9 @@ class WebObject:
         if at:
             headers["Range"] = f"bytes={at}-"
         try:
-            response = self._pool.request("GET", self._url, headers=headers, preload_content=False)
+            response = self._pool.request(
+                "GET", self._url, headers=headers, preload_content=False, decode_content=False
+            )
         except (HTTPError, OSError) as err:
             raise TransferError(reason_of(err)) from err
         if response.status in (200, 206):
@@ -95,7 +97,7 @@ class WebObject:
             raise RemoteError(self._name, why, offset=at)
         response = self._send(at)
         start = _start_of(response)
-        if _info_of(response) != self._info or start not in (0, at):
+        if not _is_same(_info_of(response), self._info) or start not in (0, at):
             response.close()
             raise ChangedError
         self._response, self._at = response, start
@@ -139,6 +141,11 @@ def _info_of(response: BaseHTTPResponse) -> ObjectInfo:
         return ObjectInfo(int(found[2]) if found and found[2] != "*" else -1, version, mtime_ns)
     length = response.headers.get("Content-Length", "")
     return ObjectInfo(int(length) if length.isdecimal() else -1, version, mtime_ns)
+
+
+def _is_same(info: ObjectInfo, first: ObjectInfo) -> bool:
+    """Return whether two answers are of the same object; one in chunks does not state its size."""
+    return info.version == first.version and (info.size == first.size or min(info.size, first.size) < 0)
 
 
 def _time_ns(text: str) -> int:

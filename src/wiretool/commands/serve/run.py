@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from wiretool.server.options import MockOptions
     from wiretool.sinks.pcapng import Recording
     from wiretool.sinks.text.counters import Snapshot
+
+
+#: The host of a request: a name or an IPv4 address.
+HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +208,8 @@ def check_files(options: ServeOptions, output: Path | None = None) -> None:
     """UsageError where a file is read and written, or written twice, or the ready file would replace something."""
     from wiretool.sinks.output import check_not_read, is_same
 
+    if options.control_hosts and not options.control:
+        raise UsageError("--allow-remote: requires --control")
     inputs = (options.rules_file, options.certificate, options.key, *options.inputs)
     read = [path for path in inputs if path is not None]
     named = {"--record": options.record, "--ready-file": options.ready_file, "-o": output, "--keylog": options.keylog}
@@ -240,6 +247,9 @@ def control_for(subject: "Subject", options: ServeOptions) -> "AbstractAsyncCont
     from wiretool.net.serving.control import controlled
 
     address = address_from(options.control, option="--control")
+    for host in options.control_hosts:
+        if not HOST_NAME.fullmatch(host):
+            raise UsageError(f"--allow-remote {host}: not the name or IPv4 address of a host, without a port")
     return controlled(subject, address, say=tell, allowed_hosts=options.control_hosts)
 
 
