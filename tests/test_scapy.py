@@ -106,6 +106,20 @@ def test_bad_values_and_names() -> None:
         layers_of("nothing")
 
 
+def test_a_session_goes_on_after_bytes_that_no_frame_begins_with(bound: dict[str, int]) -> None:
+    bind("pravega")
+    bound["pravega"] = 12345
+    hello = bytes(layers_of("pravega")["Hello"](high_version=17, low_version=5))
+    frame = frame_layer("pravega")
+    session: dict[str, Any] = {}
+    first = frame.tcp_reassemble(hello + b"\x00\x00\x00\x01\xff\xff\xff\xff....", {}, session)
+    assert first is not None
+    assert [type(first).__name__, type(first.payload).__name__, first.payload.load[-4:]] == ["Hello", "Raw", b"...."]
+    second = frame.tcp_reassemble(hello, {}, session)
+    assert second is not None
+    assert second.high_version == 17
+
+
 def test_bytes_that_are_no_whole_frame_stay_raw(bound: dict[str, int]) -> None:
     bind("pravega")
     bound["pravega"] = 12345

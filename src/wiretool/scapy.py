@@ -48,7 +48,7 @@ class ValueField(Field[Any, Any]):
         return repr(x)
 
     def i2count(self, pkt: Packet | None, x: Any) -> int:
-        """Return 1: a value is no list of fields."""
+        """Return 1: a value counts once, a list too."""
         return 1
 
 
@@ -64,7 +64,10 @@ class FrameLayer(Packet):
         if not _pkt:
             return cls
         side = _side_of(kargs.get("_underlayer"), cls.protocol)
-        found = _first_frame(cls.protocol.open(False), side, bytes(_pkt))
+        try:
+            found = _first_frame(cls.protocol.open(False), side, bytes(_pkt))
+        except DecodeError:
+            found = None
         return Raw if found is None else layer_of(cls.protocol, found[1].message)
 
     @classmethod
@@ -74,14 +77,17 @@ class FrameLayer(Packet):
         conversation = session.setdefault("wiretool", cls.protocol.open(True))
         layers: list[Packet] = []
         at = 0
-        while (found := _first_frame(conversation, side, data[at:])) is not None:
-            length, reading = found
-            layers.append(layer_of(cls.protocol, reading.message).of(reading, side, data[at : at + length]))
-            at += length
-        if at < len(data) and _is_malformed(conversation, side, data[at:]):
-            layers.append(Raw(data[at:]))
-        elif layers and at < len(data):
-            layers.append(conf.padding_layer(data[at:]))
+        rest: type[Packet] | None = None
+        try:
+            while (found := _first_frame(conversation, side, data, at)) is not None:
+                length, reading = found
+                layers.append(layer_of(cls.protocol, reading.message).of(reading, side, data[at : at + length]))
+                at += length
+            rest = conf.padding_layer if layers and at < len(data) else None
+        except DecodeError:  # no frame can begin here: Scapy would wait for its end for ever
+            rest = Raw
+        if rest is not None:
+            layers.append(rest(data[at:]))
         for before, layer in pairwise(layers):
             before.add_payload(layer)
         return layers[0] if layers else None
@@ -208,7 +214,7 @@ def _field(declared: Declared) -> ValueField:
 
 
 def _empty(declared: Declared) -> Any:
-    """Return the value of a field for which a caller gives none; None where there is no obvious one."""
+    """Return the default of a required field; None for structures and lists."""
     match declared.wire.layout:
         case Number(only=only):
             return only or 0
@@ -224,24 +230,15 @@ def _empty(declared: Declared) -> Any:
             return None
 
 
-def _first_frame(conversation: Conversation, side: Side, data: bytes) -> tuple[int, Reading] | None:
-    """Return the length of the frame that bytes begin with, and its reading; None where it is not whole."""
-    try:
-        length = conversation.extent(side, data, 0, len(data))
-    except DecodeError:
-        return None
-    if not 0 < length <= len(data):
-        return None
-    return length, conversation.read(side, data, 0, length, 1)
+def _first_frame(conversation: Conversation, side: Side, data: bytes, at: int = 0) -> tuple[int, Reading] | None:
+    """Return the length and the reading of the frame at a place; None where it is not whole.
 
-
-def _is_malformed(conversation: Conversation, side: Side, data: bytes) -> bool:
-    """Return whether no frame can begin with these bytes, however many follow."""
-    try:
-        conversation.extent(side, data, 0, len(data))
-    except DecodeError:
-        return True
-    return False
+    DecodeError where no frame can begin with these bytes.
+    """
+    length = conversation.extent(side, data, at, len(data))
+    if not 0 < length <= len(data) - at:
+        return None
+    return length, conversation.read(side, data, at, at + length, 1)
 
 
 def _side_of(underlayer: Packet | None, protocol: Protocol) -> Side:

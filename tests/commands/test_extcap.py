@@ -56,7 +56,7 @@ def connected(address: str) -> socket.socket:
         try:
             return socket.create_connection((host, int(port)), timeout=WAIT_S)
         except ConnectionRefusedError:
-            assert time.monotonic() < until_s, f"nobody listens at {address}"
+            assert time.monotonic() < until_s, f"no server listens at {address}"
             select.select([], [], [], 0.05)
 
 
@@ -204,8 +204,8 @@ def test_it_ends_when_the_pipe_has_no_reader(server: Server, tmp_path: Path) -> 
 
 @needs_protocol("pravega")
 def test_only_failures_are_on_stderr(tmp_path: Path) -> None:
-    nobody = free_address()
-    capture = Capture(tmp_path, nobody)
+    unused = free_address()
+    capture = Capture(tmp_path, unused)
     capture.read_until(interface(ETHERNET))
     with pytest.raises(ConnectionResetError), connected(capture.address) as client:
         client.recv(1)
@@ -213,7 +213,7 @@ def test_only_failures_are_on_stderr(tmp_path: Path) -> None:
     code, err = capture.end()
     assert code == 0
     refused, unapplied = err.splitlines()
-    assert re.fullmatch(rf"wiretool: connection 1 \(.*\): cannot reach {nobody}: .*", refused)
+    assert re.fullmatch(rf"wiretool: connection 1 \(.*\): cannot reach {unused}: .*", refused)
     assert "Hello" in unapplied
 
 

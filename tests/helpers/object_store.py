@@ -1,4 +1,4 @@
-"""An S3 server on loopback (moto), and a proxy in front of it that fails as it is told."""
+"""An S3 server on loopback (moto), and a proxy in front of it that fails as a test asks."""
 
 import http.client
 import logging
@@ -27,7 +27,7 @@ HOP_HEADERS = ("transfer-encoding", "content-length", "connection", "expect")
 
 @dataclass
 class Fault:
-    """What the proxy does to a request: a status in place of an answer, or a body that is cut, slow or stalled."""
+    """The fault of the proxy for a request: a status in place of an answer, or a body that is cut, slow or stalled."""
 
     status: int = 0
     #: Bytes of the body after which the connection is closed.

@@ -53,7 +53,7 @@ def serving(site: Site, context: ssl.SSLContext | None = None) -> Iterator[Site]
         daemon_threads = True
 
         def handle_error(self, request: Any, client_address: Any) -> None:
-            """A client that refuses the certificate is no error of the test."""
+            """Ignore a client that refuses the certificate: the test expects that."""
 
     with Server(("127.0.0.1", 0), Handler) as server:
         if context is not None:

@@ -41,7 +41,7 @@ class StoreFolder:
             raise self._error("read", "", err) from err
 
     def sizes(self) -> dict[str, int]:
-        """Return the size of each object, in the order of names; empty where there is no such folder."""
+        """Return the size of each object, in the order of names; empty where the folder does not exist."""
         selector = fs.FileSelector(self._path, allow_not_found=True, recursive=True)
         try:
             infos = in_thread(lambda: self._store.get_file_info(selector))

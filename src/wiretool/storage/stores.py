@@ -106,7 +106,7 @@ class StoredObject:
         self._info = ObjectInfo(-1, "")
 
     def look(self) -> ObjectInfo:
-        """Find the size and version. UnopenedError where there is no such object, or it is closed to us."""
+        """Find the size and version. UnopenedError where the object does not exist, or access is denied."""
         try:
             self._file, self._info = in_thread(self._look)
         except ValueError as err:  # such as an empty name between two slashes

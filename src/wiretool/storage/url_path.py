@@ -20,7 +20,7 @@ _QUERY = re.compile(r"[?#].*", re.DOTALL)
 
 
 class UrlPath(_LocalPath):
-    """The URL of an object in place of a path: for the file system there is no such file.
+    """The URL of an object in place of a path, which the file system does not have.
 
     Its text is the URL without the query of a web server, which may have a signature that grants access.
     """
