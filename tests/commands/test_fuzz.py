@@ -36,7 +36,8 @@ FEW = ("--runs", "50")
 HELLO = "ffffff81000000080000001100000005"
 #: A server of the draft that ends when a client sends a type that it does not know.
 FRAGILE = """
-import os, socket, sys, threading
+import os, socket, sys, threading, time
+from contextlib import suppress
 sys.path.insert(0, sys.argv[2])
 host, port = sys.argv[1].split(":")
 from wiretool.server.part import mock_for
@@ -64,16 +65,21 @@ def serve(number, end):
             data = end.recv(65536)
         except OSError:
             data = b""
-        if b"CRASH" in data:
+        if b"CRASH" in data:  # its sockets are closed some time before it ends, as on a busy machine
+            for each in (server, *ends.values()):
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+            time.sleep(0.2)
             os._exit(3)
         with lock:
             act(mock.received(number, data, 1) if data else mock.ended(number, 1))
         if not data:
             return
 
-with socket.create_server((host, int(port)), backlog=100) as server:
+with socket.create_server((host, int(port)), backlog=100) as server, suppress(OSError):
     for number in range(1, 1_000_000):
         threading.Thread(target=serve, args=(number, server.accept()[0]), daemon=True).start()
+time.sleep(9)
 """
 
 
@@ -250,7 +256,7 @@ def test_a_server_that_ends_is_found_and_started_again(folder: Path) -> None:
     address = f"127.0.0.1:{free_port()}"
     command = f"{sys.executable} {server} {address} {Path(__file__).parents[2] / 'src'}"
     ended = wiretool(
-        "fuzz", "pravega-draft", "--target", address, "--command", command, "--runs", "600", "--timeout", "300ms",
+        "fuzz", "pravega-draft", "--target", address, "--command", command, "--runs", "200", "--timeout", "300ms",
         "--json", "fuzz.json", "--case", "number/*", timeout_s=180,
     )  # fmt: skip
     report = json.loads((folder / "fuzz.json").read_text())

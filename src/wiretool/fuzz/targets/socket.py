@@ -28,14 +28,12 @@ from wiretool.net.addresses import Address, is_loopback
 from wiretool.net.calling.reach import check_reachable, is_reachable_within, why_unreachable
 from wiretool.net.calling.run import call
 from wiretool.net.calling.stage import Stage
-from wiretool.net.programs.server_process import ServerProcess, free_address
+from wiretool.net.programs.server_process import DEATH_S, ServerProcess, free_address
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.sinks.pcapng import Recording
 
 #: How long a server may take to end a connection that the client has finished.
 CLOSE_S = 0.25
-#: How long the end of a process is awaited that accepts no more connections.
-DEATH_S = 1.0
 #: Conformance cases that are run together at first; a target that answers none of the first ones is mute.
 CASES, CASES_ONE_BY_ONE = 8, 2
 #: Sequences that the target remembers.
@@ -187,7 +185,7 @@ class SocketTarget(Target):
         self._history.clear()
 
     def _note_death(self, outcomes: Sequence[Outcome]) -> None:
-        death = self._death(wait_s=DEATH_S if any(outcome.refused for outcome in outcomes) else 0.0)
+        death = self._death(wait_s=DEATH_S if self._may_be_dead(outcomes) else 0.0)
         for outcome in outcomes:
             for step in (*outcome.deferred, *(each.step for each in outcome.unanswered)):
                 self._slow.add(message_at(outcome.sequence, step))
@@ -197,6 +195,13 @@ class SocketTarget(Target):
                 outcome.error = ServerDied(death)
         if self._process is None and (refused := [outcome for outcome in outcomes if outcome.refused]):
             self._note_refused(refused, outcomes)
+
+    def _may_be_dead(self, outcomes: Sequence[Outcome]) -> bool:
+        """Return whether the server has ended, though its parent may learn of that only later."""
+        if any(outcome.refused for outcome in outcomes):
+            return True
+        is_lost = any(each.ended in ("closed", "reset") for outcome in outcomes for each in outcome.connections)
+        return is_lost and self._process is not None and bool(why_unreachable(self.address, within_s=DEATH_S))
 
     def _note_refused(self, refused: Sequence[Outcome], outcomes: Sequence[Outcome]) -> None:
         """Blame the sequences that were refused; where the server is gone for good, the last one before them."""
