@@ -247,9 +247,13 @@ def test_a_full_disk_is_one_line(form: str, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A capture that takes seconds to read."""
-    path = tmp_path_factory.mktemp("long") / "long.pcap"
+    return write_frames(tmp_path_factory.mktemp("long") / "long.pcap", packets=200)
+
+
+def write_frames(path: Path, *, packets: int) -> Path:
+    """Write a capture with 661 frames in each packet."""
     body = b"".join(bytes.fromhex("00000001") + n.to_bytes(4, "big") + bytes(n) for n in range(5, 60)) * 12
-    frames = [HELLO + body] * 200
+    frames = [HELLO + body] * packets
     path.write_bytes(pcap_bytes(tcp_packets([("client", frame) for frame in frames], server=("10.0.0.2", 12345))))
     return path
 
@@ -312,10 +316,11 @@ def test_a_bar_is_shown_for_long_reading_on_a_terminal(long: Path, tmp_path: Pat
     assert b"B/s" in seen
 
 
-def test_no_bar_is_shown_beside_the_lines_of_a_pipe(long: Path, tmp_path: Path) -> None:
+def test_no_bar_is_shown_beside_the_lines_of_a_pipe(tmp_path: Path) -> None:
+    short = write_frames(tmp_path / "short.pcap", packets=20)
     for target, has_bar in ((f">{tmp_path / 'lines'}", True), ("| cat >/dev/null", False)):
         seen = on_a_terminal(
-            "decode", long, "--format", "csv", "--engine", "columns", quick_s=0.0, shell=f'"$@" {target}'
+            "decode", short, "--format", "csv", "--engine", "columns", quick_s=0.0, shell=f'"$@" {target}'
         )
         assert (b"%" in seen) is has_bar
 

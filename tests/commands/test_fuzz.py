@@ -256,7 +256,7 @@ def test_a_server_that_ends_is_found_and_started_again(folder: Path) -> None:
     address = f"127.0.0.1:{free_port()}"
     command = f"{sys.executable} {server} {address} {Path(__file__).parents[2] / 'src'}"
     ended = wiretool(
-        "fuzz", "pravega-draft", "--target", address, "--command", command, "--runs", "200", "--timeout", "300ms",
+        "fuzz", "pravega-draft", "--target", address, "--command", command, "--runs", "100", "--timeout", "300ms",
         "--json", "fuzz.json", "--case", "number/*", timeout_s=180,
     )  # fmt: skip
     report = json.loads((folder / "fuzz.json").read_text())

@@ -1,7 +1,11 @@
 """Servers that are gone before they answered anything: their end is named, and the last message."""
 
+import os
+import re
 import shlex
+import signal
 import sys
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -64,6 +68,31 @@ def test_the_end_of_a_server_that_was_started_is_named(script: Path) -> None:
         why = why_over(target)
     assert why.startswith("the server ended with exit code 7, ")
     assert "and answered no message" in why
+
+
+def test_the_end_of_a_server_between_sequences_is_reported(tmp_path: Path) -> None:
+    session, address, pid = session_of("sbp"), free_address(), tmp_path / "pid"
+    words = f"echo $$ >{shlex.quote(str(pid))}; exec {mock_command(session, {'': address}, None)}"
+    notices: list[str] = []
+    with open_target(
+        session,
+        {"": address},
+        command=shlex.join(["bash", "-c", words]),
+        patience_s=0.5,
+        jobs=1,
+        on_notice=notices.append,
+    ) as target:
+        sequence = next(each for each in session.seeds if target.fits(each))
+        (before,) = target.run([sequence])
+        os.kill(int(pid.read_text()), signal.SIGKILL)
+        time.sleep(0.5)
+        (after,) = target.run([sequence])
+    assert (before.error, after.error) == (None, None)
+    assert after.exchanged
+    (notice,) = notices
+    assert re.fullmatch(
+        r"the server .*SIGKILL.* some time after the last sequences; no finding names the cause", notice
+    )
 
 
 def test_a_server_that_dies_while_cases_run_is_a_finding() -> None:

@@ -51,7 +51,7 @@ def test_a_mute_target_is_noted_at_once_and_ends_soon() -> None:
     notes: list[str] = []
     session, started_s = session_of("sbp"), time.monotonic()
     with mute_server() as (address, taken):
-        with open_target(session, {"": address}, patience_s=0.2, jobs=4, on_wait=notes.append) as target:
+        with open_target(session, {"": address}, patience_s=0.2, jobs=4, on_notice=notes.append) as target:
             cases = [case for case in session.cases if target.has_case(case)]
             with pytest.raises(PeerError, match="answers no message in ") as caught:
                 target.run_cases(cases[: target.cases_at_once])

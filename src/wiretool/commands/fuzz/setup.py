@@ -158,7 +158,7 @@ def target_for(session: "FuzzSession", options: FuzzOptions, pacer: "Pacer | Non
         jobs=options.jobs,
         pacer=pacer,
         on_left=tell,
-        on_wait=tell,
+        on_notice=tell,
     ) as target:
         session.seeds = [each for each in session.seeds if target.fits(each)]
         if not session.seeds:

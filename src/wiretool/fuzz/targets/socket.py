@@ -63,14 +63,14 @@ class SocketTarget(Target):
         name: str = "",
         pacer: Pacer | None = None,
         may_be_other: bool = True,
-        on_wait: Callable[[str], None] = lambda text: None,
+        on_notice: Callable[[str], None] = lambda text: None,
     ) -> None:
         """`addresses` by endpoint, the main one under the empty name; `process` is a server that wiretool started.
 
         `is_mock`: it is the built-in mock, of which no case needs to run alone. `reference` shows which requests get no
         reply, so that nothing is waited for in vain; `slow` are the names of messages of which some get none. `pacer`
-        delays what is sent, for another machine. `may_be_other`: the server may use another protocol. `on_wait` takes a
-        sentence while the first reply is awaited.
+        delays what is sent, for another machine. `may_be_other`: the server may use another protocol. `on_notice` takes
+        a sentence while the first reply is awaited, and where no sequence is blamed for the end of a server.
         """
         self._pacer = pacer
         self._reference = reference
@@ -89,10 +89,13 @@ class SocketTarget(Target):
         self._history: list[FuzzSequence] = []
         #: Sequences that ran together, and of which the server got messages.
         self._last_sent: list[FuzzSequence] = []
+        self._notify = on_notice
+        #: Whether the end of the server was noted with the sequences before it.
+        self._is_death_known = False
         self._rng = random.Random()
         self.batch = 4 * jobs
         self.cases_at_once = CASES if self._case_jobs > 1 else CASES_ONE_BY_ONE
-        self._first_reply = FirstReply(self.name, on_wait)
+        self._first_reply = FirstReply(self.name, on_notice)
         self._may_be_other = may_be_other
 
     @property
@@ -176,9 +179,12 @@ class SocketTarget(Target):
 
     def _revive(self) -> None:
         """Start a server that ended again. PeerError where that fails."""
-        process = self._process
-        if process is None or not process.death():
+        process, was_known = self._process, self._is_death_known
+        self._is_death_known = False
+        if process is None or not (death := process.death()):
             return
+        if not was_known:
+            self._notify(f"{death} some time after the last sequences; no finding names the cause")
         process.restart()
         if process.why_lost:
             raise PeerError(f"the server cannot be started again: {process.why_lost}")
@@ -212,9 +218,11 @@ class SocketTarget(Target):
         for outcome in sent[-1:] or refused[:1] if self.why_gone else refused:
             outcome.error = ServerDied(why)
 
-    def _death(self, *, wait_s: float) -> str:
+    def _death(self, *, wait_s: float = 0.0) -> str:
         """Return how the server that wiretool started has ended; empty if it runs after this time."""
-        return "" if self._process is None else self._process.death(wait_s=wait_s)
+        death = "" if self._process is None else self._process.death(wait_s=wait_s)
+        self._is_death_known |= bool(death)
+        return death
 
     def has_case(self, case: Case) -> bool:
         return not case.variant and self._has_endpoints(case) and is_quick(case)
@@ -362,7 +370,7 @@ def open_target(
     jobs: int,
     pacer: Pacer | None = None,
     on_left: Callable[[str], None] = lambda text: None,
-    on_wait: Callable[[str], None] = lambda text: None,
+    on_notice: Callable[[str], None] = lambda text: None,
 ) -> Iterator[SocketTarget]:
     """Yield a server at addresses as a target: one that a command starts, or one that runs.
 
@@ -394,7 +402,7 @@ def open_target(
             name=f"built-in mock at {places['']}" if is_mock else "",
             pacer=(pacer or Pacer()) if is_remote else None,
             may_be_other=not is_mock,
-            on_wait=on_wait,
+            on_notice=on_notice,
         )
 
 
