@@ -1,6 +1,7 @@
 """Layers of Scapy: what they dissect and build is what `decode` and the codec have."""
 
 from collections.abc import Iterator
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +12,23 @@ from scapy.sendrecv import sniff
 from scapy.sessions import TCPSession
 
 from tests.helpers.examples import needs_protocol
+from wiretool.codec.message import Message
 from wiretool.dissect.dissector import read
-from wiretool.errors import EncodeError, UsageError
+from wiretool.errors import DecodeError, EncodeError, UsageError
+from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.scapy import MessageLayer, bind, frame_layer, layers_of
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 SAMPLE = [
-    pytest.param("pravega/txn.pcap"),
-    pytest.param("pravega-draft/blocks.pcap"),
-    pytest.param("sbp/rs_append.pcap"),
-    pytest.param("sbp/pd_heartbeat.pcap"),
-    pytest.param("sbp-0.1/s1_streams.pcap", marks=needs_protocol("sbp-0.1")),
-    pytest.param("offramp/plain.pcap", marks=needs_protocol("offramp")),
+    pytest.param("pravega", "pravega/txn.pcap"),
+    pytest.param("pravega-controller", "pravega/mgmt.pcap"),
+    pytest.param("pravega-draft", "pravega-draft/blocks.pcap"),
+    pytest.param("sbp", "sbp/rs_append.pcap"),
+    pytest.param("sbp", "sbp/pd_heartbeat.pcap"),
+    pytest.param("sbp-0.1", "sbp-0.1/s1_streams.pcap", marks=needs_protocol("sbp-0.1")),
+    pytest.param("offramp", "offramp/plain.pcap", marks=needs_protocol("offramp")),
+    pytest.param("offramp", "offramp/err_malformed.pcap", marks=needs_protocol("offramp")),
 ]
 
 
@@ -47,15 +52,17 @@ def messages_in(packet: Packet) -> Iterator[MessageLayer]:
 
 def values_of(record: Record) -> dict[str, Any]:
     """Return the fields of a record as a layer has them."""
-    names = layers_of(record.protocol)[record.message].fields_desc
-    if [field.name for field in names] == ["values"]:
+    if not isinstance(record.fields, Message) or layers_of(record.protocol)[record.message].declared is None:
         return {"values": record.fields}
-    return {field.name: getattr(record.fields, field.name) for field in names}
+    return {name: getattr(record.fields, name.rstrip("_")) for name in names_of(record.protocol, record.message)}
 
 
-@pytest.mark.parametrize("name", SAMPLE)
-def test_captures_are_dissected_as_by_decode(name: str, bound: dict[str, int]) -> None:
-    protocol = name.partition("/")[0]
+def names_of(protocol: str, message: str) -> list[str]:
+    return [field.name for field in layers_of(protocol)[message].fields_desc]
+
+
+@pytest.mark.parametrize(("protocol", "name"), SAMPLE)
+def test_captures_are_dissected_as_by_decode(protocol: str, name: str, bound: dict[str, int]) -> None:
     records = [record for record in read(CAPTURES / name) if record.kind == "frame" and record.protocol == protocol]
     (port,) = {int(record.server.rpartition(":")[2]) for record in records}
     bind(protocol, port)
@@ -67,6 +74,24 @@ def test_captures_are_dissected_as_by_decode(name: str, bound: dict[str, int]) -
     ]
     for layer, record in zip(found, records, strict=True):
         assert layer.fields == values_of(record)
+
+
+def test_layers_have_names_that_python_allows() -> None:
+    every = [name for protocol in PROTOCOLS for message in layers_of(protocol) for name in names_of(protocol, message)]
+    assert "from_" in every
+    assert not [name for name in every if iskeyword(name)]
+
+
+@pytest.mark.parametrize("port", [0, -1, 65536, "9999", None])
+def test_a_bad_port_is_refused(port: Any) -> None:
+    with pytest.raises(UsageError, match=r"sbp: port .*; expected 1 to 65535"):
+        bind("sbp", port)
+
+
+def test_bytes_of_another_message_are_refused() -> None:
+    hello = bytes(layers_of("pravega")["Hello"](high_version=17, low_version=5))
+    with pytest.raises(DecodeError, match="the bytes are not a frame of KeepAlive: Hello"):
+        layers_of("pravega")["KeepAlive"](hello)
 
 
 def test_a_changed_value_is_encoded(bound: dict[str, int]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import cache
 from itertools import pairwise
+from keyword import iskeyword
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -68,7 +69,7 @@ class FrameLayer(Packet):
             found = _first_frame(cls.protocol.open(False), side, bytes(_pkt))
         except DecodeError:
             found = None
-        return Raw if found is None else layer_of(cls.protocol, found[1].message)
+        return Raw if found is None else _layer_for(cls.protocol, found[1])
 
     @classmethod
     def tcp_reassemble(cls, data: bytes, metadata: Mapping[str, Any], session: dict[str, Any]) -> Packet | None:
@@ -81,7 +82,7 @@ class FrameLayer(Packet):
         try:
             while (found := _first_frame(conversation, side, data, at)) is not None:
                 length, reading = found
-                layers.append(layer_of(cls.protocol, reading.message).of(reading, side, data[at : at + length]))
+                layers.append(_layer_for(cls.protocol, reading).of(reading, side, data[at : at + length]))
                 at += length
             rest = conf.padding_layer if layers and at < len(data) else None
         except DecodeError:  # no frame can begin here: Scapy would wait for its end for ever
@@ -112,12 +113,16 @@ class MessageLayer(Packet):
         return layer
 
     def _take(self, reading: Reading, side: Side, raw: bytes) -> None:
+        values = reading.fields
         self.side = side
         self.problems = tuple(f"{defect.kind}: {defect}" for defect in reading.defects)
-        if isinstance(reading.fields, Message) and self.declared is not None:
-            self.fields = {field.name: getattr(reading.fields, field.name) for field in fields_of(self.declared)}
+        if self.declared is None:
+            self.fields = {VALUES: _plain(values)}
+        elif isinstance(values, self.declared):
+            self.fields = {_name_of(each): _plain(getattr(values, each.name)) for each in fields_of(self.declared)}
         else:
-            self.fields = {VALUES: reading.fields}
+            found = ", ".join((reading.message, *self.problems))
+            raise DecodeError("other-message", f"the bytes are not a frame of {self.message}: {found}")
         self.raw_packet_cache = self.original = raw
         self.raw_packet_cache_fields = deepcopy(self.fields)
         self.explicit = 1
@@ -149,7 +154,7 @@ class MessageLayer(Packet):
             return self.protocol.from_json(self.message, self.side, self.getfieldval(VALUES) or {})
         values = {}
         for field in fields_of(self.declared):
-            value = self.getfieldval(field.name)
+            value = self.getfieldval(_name_of(field))
             is_json = isinstance(value, dict | list)
             values[field.name] = field.wire.from_json(value, field.name) if is_json else value
         return self.declared(**values)
@@ -169,12 +174,22 @@ def layers_of(protocol: str) -> Mapping[str, type[MessageLayer]]:
     return MappingProxyType({name: layer_of(found, name) for name in sorted(found.message_names)})
 
 
-@cache
 def layer_of(protocol: Protocol, message: str) -> type[MessageLayer]:
     """Return the layer of a message of a protocol."""
     # A table is a part of a frame, which may have its name.
     whole = (cls for cls in protocol.messages if not issubclass(cls, Table))
-    declared = next((cls for cls in whole if cls.declaration.name == message), None)
+    return _make_layer(protocol, message, next((cls for cls in whole if cls.declaration.name == message), None))
+
+
+def _layer_for(protocol: Protocol, reading: Reading) -> type[MessageLayer]:
+    """Return the layer of a frame that was read: one with `values` alone where it is not read as declared."""
+    layer = layer_of(protocol, reading.message)
+    is_declared = layer.declared is not None and isinstance(reading.fields, layer.declared)
+    return layer if is_declared else _make_layer(protocol, reading.message, None)
+
+
+@cache
+def _make_layer(protocol: Protocol, message: str, declared: type[Message] | None) -> type[MessageLayer]:
     fields = [ValueField(VALUES, None)] if declared is None else [_field(each) for each in fields_of(declared)]
     sender = "client" if declared is None else declared.declaration.sender
     parts = {
@@ -198,19 +213,40 @@ def frame_layer(protocol: str) -> type[FrameLayer]:
 
 
 def bind(protocol: str, *ports: int) -> None:
-    """Make Scapy dissect TCP at these ports, or at those of the protocol. UsageError for an unknown protocol."""
+    """Make Scapy dissect TCP at these ports, or at those of the protocol. UsageError for a bad protocol or port."""
     layer = frame_layer(protocol)
     chosen = ports or layer.protocol.ports
     if not chosen:
         raise UsageError(f"{protocol}: has no ports of its own; expected bind(protocol, port)")
     for port in chosen:
+        if not isinstance(port, int) or not 0 < port < 1 << 16:
+            raise UsageError(f"{protocol}: port {port!r}; expected 1 to 65535")
+    for port in chosen:
         bind_bottom_up(TCP, layer, sport=port)
         bind_bottom_up(TCP, layer, dport=port)
 
 
+def _plain(value: Any) -> Any:
+    """Return a value of which Scapy can make copies, as it cannot of a view of a mapping."""
+    match value:
+        case Mapping():
+            return {name: _plain(each) for name, each in value.items()}
+        case list() | tuple():
+            return type(value)(_plain(each) for each in value)
+        case Message():
+            return type(value)(**{each.name: _plain(getattr(value, each.name)) for each in fields_of(type(value))})
+        case _:
+            return value
+
+
+def _name_of(declared: Declared) -> str:
+    """Return the name of a field in its layer: one that Python reserves ends in an underscore."""
+    return f"{declared.name}_" if iskeyword(declared.name) else declared.name
+
+
 def _field(declared: Declared) -> ValueField:
     default = declared.default
-    return ValueField(declared.name, _empty(declared) if default is REQUIRED else default)
+    return ValueField(_name_of(declared), _empty(declared) if default is REQUIRED else _plain(default))
 
 
 def _empty(declared: Declared) -> Any:

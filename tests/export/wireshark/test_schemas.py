@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.export.wireshark.compared import compare
+from tests.export.wireshark.shown import by_tshark
 from tests.helpers.captures import pcap_bytes, tcp_packets
 from tests.helpers.examples import needs_protocol
 from tests.helpers.recorded import unpack_recordings
 from tests.helpers.tools import run_tool
 from wiretool.codec.message import Side
+from wiretool.dissect.dissector import read
 from wiretool.export.wireshark import make_dissector
 from wiretool.protocols.base.registry import PROTOCOLS
 
@@ -19,7 +21,7 @@ pytestmark = needs_protocol("sbp-0.1", "sbp")
 
 ROOT = Path(__file__).parents[3]
 CAPTURES = ROOT / "captures" / "sbp-0.1"
-OPTIONS = ("-d", "tcp.port==12378,sbp_0_1", "-d", "tcp.port==10911,sbp_0_1")
+OPTIONS = [word for port in (10911, 10912, 10913, 12378) for word in ("-d", f"tcp.port=={port},sbp_0_1")]
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +38,15 @@ def test_the_batch_style_is_shown_as_decode_shows_it(script: Path, tmp_path: Pat
     paths = {path.name: str(path) for path in [*CAPTURES.glob("*.pcap"), *real]}
     run_tool("mergecap", "-w", str(tmp_path / "all.pcapng"), *sorted(paths.values()))
     assert compare("sbp-0.1", script, tmp_path / "all.pcapng", OPTIONS) == (148, 0)
+
+
+def test_other_ports_are_of_the_protocol_that_has_the_default_ones(script: Path, tmp_path: Path) -> None:
+    """The first frames of both protocols are alike."""
+    said = [(each.side, each.raw) for each in read(ROOT / "captures" / "sbp" / "pd_heartbeat.pcap") if each.raw]
+    path = tmp_path / "other.pcap"
+    path.write_bytes(pcap_bytes(tcp_packets(said, server=("10.0.0.2", 22378), acks=False)))
+    shown = by_tshark(script, path, PROTOCOLS["sbp"])
+    assert sum(map(len, shown.values())) == len(said) > 10
 
 
 def conversations() -> list[Sequence[tuple[Side, bytes]]]:

@@ -31,11 +31,13 @@ def make_dissector(protocols: Sequence[Protocol], version: str) -> str:
     """Return the Lua source of a dissector for some protocols, all of which are `is_exportable`."""
     folder = files(__package__).joinpath("runtime")
     parts = [folder.joinpath(f"{name}.lua").read_text().replace("@VERSION@", version) for name in _RUNTIME]
+    own: list[str] = []
     taken = set[int]()
     for protocol in protocols:
-        parts.append(_protocol(protocol, [port for port in protocol.ports if port not in taken]))
+        own.append(_protocol(protocol, [port for port in protocol.ports if port not in taken]))
         taken.update(protocol.ports)
-    return "\n".join(parts)
+    # Wireshark asks the last registered heuristic first: on other ports, too, the first protocol has precedence.
+    return "\n".join([*parts, *reversed(own)])
 
 
 def is_exportable(protocol: Protocol) -> bool:
