@@ -87,13 +87,22 @@ Sent = dict[tuple[str, str], list[Frame]]
 
 def by_tshark(script: Path, capture: Path, protocol: Protocol, options: Sequence[str] = ()) -> Sent:
     """Return the frames of a protocol as tshark has them."""
-    prefix = filter_prefix(protocol.name)
+    return frames_listed(list_fields(script, capture, protocol, options), protocol)
+
+
+def list_fields(script: Path, capture: Path, protocol: Protocol, options: Sequence[str] = ()) -> list[list[str]]:
+    """Return the fields that tshark shows of a protocol, and its expert items; each as listing.lua has it."""
     scripts = (f"lua_script:{script}", f"lua_script:{LISTING}")
-    arguments = ("lua_script1:-", f"lua_script2:{prefix}", "lua_script2:_ws")
+    arguments = ("lua_script1:-", f"lua_script2:{filter_prefix(protocol.name)}", "lua_script2:_ws")
     words = [word for each in (*scripts, *arguments) for word in ("-X", each)]
     listed = run_tool("tshark", "-q", *words, "-r", str(capture), *options)
+    return [line.split("\t") for line in listed.splitlines()]
+
+
+def frames_listed(lines: Sequence[Sequence[str]], protocol: Protocol) -> Sent:
+    """Return the frames among listed fields."""
+    prefix = filter_prefix(protocol.name)
     sent: Sent = defaultdict(list)
-    lines = [line.split("\t") for line in listed.splitlines()]
     starts = [n for n, line in enumerate(lines) if line[3] == prefix]
     for start, end in pairwise([*starts, len(lines)]):
         packet, source, target, _, offset, *_ = lines[start]

@@ -35,6 +35,7 @@ local function make_table_reader(problem)
     local count = count_at(b, at, stop, 1, slot.path)
     local raw = count > 0 and b:raw(at + 4, count) or ""
     if not is_utf8(raw) then fail(slot.path) end
+    if is_exact and (at + 4 + count == stop or b(at + 4 + count, 1):uint() > 0) then fail(slot.path) end
     if count > 0 then t:add(slot.field, b(at + 4, count), (raw:gsub("%z", "\xE2\x90\x80"))) end
   end
 
@@ -45,6 +46,7 @@ local function make_table_reader(problem)
 
   function readers.numbers(t, b, base, stop, at, slot)
     local count = count_at(b, at, stop, slot.width, slot.path)
+    if is_exact and (at + 4 - base) % slot.width > 0 then fail(slot.path) end
     for n = 0, math.min(count, shown_left) - 1 do
       t:add_le(slot.field, b(at + 4 + n * slot.width, slot.width))
     end
@@ -68,8 +70,9 @@ local function make_table_reader(problem)
 
   function readers.union(t, b, base, stop, at, slot, depth, tag)
     local slots = slot.members[tag]
-    if at + 4 > stop then fail(slot.path) end
-    if slots then read_table(t:add(b(at, stop - at), slot.name), b, base, stop, at, slots, depth + 1) end
+    if not slots and not is_exact then return end
+    if not slots or at + 4 > stop then fail(slot.path) end
+    read_table(t:add(b(at, stop - at), slot.name), b, base, stop, at, slots, depth + 1)
   end
 
   -- Refuses a table that a writer of this schema would have laid out differently.
@@ -78,11 +81,19 @@ local function make_table_reader(problem)
     for n = #slots + 1, (size - 4) / 2 do
       if b(vtable + 2 + 2 * n, 2):le_uint() > 0 then fail("") end
     end
+    local fields, used = {}, 4
     for n, slot in ipairs(slots) do
       local offset = 2 + 2 * n < size and b(vtable + 2 + 2 * n, 2):le_uint() or 0
       if offset == 0 and slot.required then fail(slot.path) end
-      if offset > 0 and (at - base + offset) % (slot.kind == "scalar" and slot.width or 4) > 0 then fail(slot.path) end
-      if offset > 0 and slot.kind == "scalar" and b:raw(at + offset, slot.width) == slot.default then fail(slot.path) end
+      if offset > 0 then fields[#fields + 1] = { offset = offset, slot = slot } end
+    end
+    table.sort(fields, function(one, two) return one.offset < two.offset end)
+    for _, each in ipairs(fields) do
+      local slot, is_scalar = each.slot, each.slot.kind == "scalar"
+      local width = is_scalar and slot.width or 4
+      if each.offset < used or (at - base + each.offset) % width > 0 then fail(slot.path) end
+      if is_scalar and b:raw(at + each.offset, width) == slot.default then fail(slot.path) end
+      used = each.offset + width
     end
   end
 
@@ -259,16 +270,18 @@ local function dissect_table_frames(proto, F, experts, frames, column)
     return operation, is_response, schema.tables[name], is_error
   end
 
-  local function reads(schema, b, at, is_exact)
+  -- Whether the header of a whole frame, which ends at `stop`, can be read.
+  local function reads(schema, b, at, stop, is_exact)
     local _, _, slots = meaning_of(schema, b, at)
     local first = at + form.header_bytes
     local length = b(at + header_at, 3):uint()
+    if first + length > stop - 4 then return false end
     return length == 0 or not slots or read_root(nothing, b, first, first + length, slots, "", is_exact)
   end
 
-  function form.is_message(b, at)
+  function form.is_message(b, at, stop)
     for _, schema in ipairs(schemas) do
-      if reads(schema, b, at) then return true end
+      if reads(schema, b, at, stop) then return true end
     end
     return false
   end
@@ -287,7 +300,8 @@ local function dissect_table_frames(proto, F, experts, frames, column)
     if operation == schema.unknown and not is_error or bit.band(number(b, at, "flags"), bit.bnot(schema.flags)) ~= 0 then
       return false
     end
-    if length == 0 and operation.needs_header and not is_response or not reads(schema, b, at, true) then return false end
+    if first == last and b(last, 4):uint() > 0 then return false end -- the checksum of no bytes is 0
+    if length == 0 and operation.needs_header and not is_response or not reads(schema, b, at, stop, true) then return false end
     return not has_batches(schema, operation, slots) or read_batches(nothing, b, first, last, operation.batch)
   end
 
