@@ -107,15 +107,17 @@ end
 -- Dissects a protocol whose frames have a form. `column`: its name in the list of packets; `stream_of` and `forget_links`
 -- are of `link_replies`.
 local function dissect_frames(proto, F, experts, form, column, stream_of, forget_links)
-  local forget_positions, begin, finish = follow_positions()
+  local forget_positions, begin, finish, is_unread = follow_positions()
   local find_frame, are_frames = frame_finder(form)
   local header_bytes, size_at, add_frame = form.header_bytes, form.size_at, form.add_frame
   local unframed_title = proto.description .. ": bytes without a frame"
 
-  local over_tls = {}
+  -- Connections that TLS has asked about, those with records of TLS by the packet of the first one, and whether TLS is
+  -- called: it calls the dissector again.
+  local over_tls, tls_since, is_in_tls = {}, {}, false
 
   function proto.init()
-    over_tls = {}
+    over_tls, tls_since, is_in_tls = {}, {}, false
     forget_links()
     forget_positions()
   end
@@ -158,8 +160,21 @@ local function dissect_frames(proto, F, experts, form, column, stream_of, forget
     return at, is_in_step
   end
 
+  -- Whether bytes are those of TLS. Any may look so in the middle of a message: a connection begins with TLS or is none.
+  local function is_for_tls(b, pinfo)
+    if is_in_tls or not are_tls(b) then return false end
+    local stream = tcp_stream().value
+    if not tls_since[stream] and not pinfo.visited and is_unread(pinfo) then tls_since[stream] = pinfo.number end
+    return tls_since[stream] ~= nil and tls_since[stream] <= pinfo.number
+  end
+
   function proto.dissector(b, pinfo, tree)
-    if are_tls(b) then return call_tls(b, pinfo, tree) end
+    if is_for_tls(b, pinfo) then
+      is_in_tls = true
+      local done = call_tls(b, pinfo, tree)
+      is_in_tls = false
+      return done
+    end
     pinfo.cols.protocol = column
     local stream, stop, shown = stream_of(pinfo), b:len(), {}
     local direction, position = begin(b, pinfo)
