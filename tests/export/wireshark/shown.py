@@ -25,7 +25,7 @@ LISTING = Path(__file__).with_name("listing.lua")
 HEADER_BYTES = 8
 LINKS = ("response_to", "response_in", "response_time")
 #: What Wireshark shows beside the fields of frames.
-OTHERS = (*LINKS, "problem", "failure", "unframed")
+OTHERS = (*LINKS, "problem", "failure", "unshown", "unframed")
 #: Problems of a single frame; those of the state of a connection are not in the dissector.
 OF_FRAMES = (
     "unknown-type",

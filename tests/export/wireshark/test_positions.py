@@ -173,9 +173,11 @@ def test_a_list_without_end_is_shown_in_part(script: Path, tmp_path: Path) -> No
         ("client", framed(kinds["MergeSegmentsBatch"], body)),
         ("client", setup_append(6)),
     ]
-    found = lines(script, tmp_path, talk, "pravega.request_id pravega.left_over pravega.source_segment_ids")
+    names = "pravega.request_id pravega.left_over pravega.source_segment_ids _ws.expert.message"
+    found = lines(script, tmp_path, talk, names)
     assert [line.split("\t")[:2] for line in found[1:]] == [["5", ""], ["6", ""]]
     assert found[1].split("\t")[2].count(",") == 9_999
+    assert "20000 elements of lists are not shown" in found[1]
 
 
 def test_the_list_of_packets_has_all_messages_of_a_packet(script: Path, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ _SHARED_FIELDS: Mapping[str, str] = {
 }
 _EXPERTS: Mapping[str, str] = {
     "problem": "'problem', expert.group.MALFORMED, expert.severity.ERROR",
+    "unshown": "'elements not shown', expert.group.UNDECODED, expert.severity.NOTE",
     "failure": "'request failed', expert.group.RESPONSE_CODE, expert.severity.NOTE",
 }
 #: The parts of the dissector that are not generated, in the order in which one uses another.

@@ -34,7 +34,18 @@ from wiretool.codec.types import WireType
 
 #: Names of fields of every frame, which no field of a message has.
 FRAME_FIELDS = frozenset(
-    ("type", "length", "left_over", "unframed", "response_in", "response_to", "response_time", "problem", "failure")
+    (
+        "type",
+        "length",
+        "left_over",
+        "unframed",
+        "response_in",
+        "response_to",
+        "response_time",
+        "problem",
+        "failure",
+        "unshown",
+    )
 )
 #: The constructor of `ProtoField` for numbers, by their character for `struct`.
 NUMBERS = {

@@ -47,7 +47,7 @@ def typed_parts(protocol: Protocol, frames: Prefix) -> tuple[list[str], list[str
     names = filter_names(protocol.name, [leaf for own in leaves.values() for leaf in own])
     types = [f"  [{cls.declaration.type_id}] = {quoted(cls.declaration.name)}," for cls in protocol.messages]
     dissection = [
-        "local short, bad, unshown, counted_text, counted_bytes, measured = make_readers(experts.problem)",
+        "local short, bad, counted_text, counted_bytes, measured = make_readers(experts.problem)",
         "local messages = {",
         *(f"  [{cls.declaration.type_id}] = {_message(protocol, cls, names, own)}," for cls, own in leaves.items()),
         "}",

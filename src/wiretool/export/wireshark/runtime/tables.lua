@@ -12,7 +12,7 @@ local FLATBUFFERS = 1
 -- `read_root` catches.
 local function make_table_reader(problem)
   local read_table
-  local tables_left, bytes_left, shown_left, is_exact
+  local tables_left, bytes_left, is_exact
 
   local function fail(path) error({ path = path }, 0) end
 
@@ -47,10 +47,10 @@ local function make_table_reader(problem)
   function readers.numbers(t, b, base, stop, at, slot)
     local count = count_at(b, at, stop, slot.width, slot.path)
     if is_exact and (at + 4 - base) % slot.width > 0 then fail(slot.path) end
-    for n = 0, math.min(count, shown_left) - 1 do
-      t:add_le(slot.field, b(at + 4 + n * slot.width, slot.width))
+    for n = 0, count - 1 do
+      local tree = tree_for_element(t)
+      if tree ~= nothing then tree:add_le(slot.field, b(at + 4 + n * slot.width, slot.width)) end
     end
-    shown_left = shown_left - count
   end
 
   function readers.table(t, b, base, stop, at, slot, depth)
@@ -62,9 +62,8 @@ local function make_table_reader(problem)
   function readers.tables(t, b, base, stop, at, slot, depth)
     local count = count_at(b, at, stop, 4, slot.path)
     for n = 1, count do
-      if shown_left <= 0 then t = nothing end
       local where = at + 4 * n
-      readers.table(t, b, base, stop, where + number(b, where, stop, 4, slot.path), slot, depth)
+      readers.table(tree_for_element(t), b, base, stop, where + number(b, where, stop, 4, slot.path), slot, depth)
     end
   end
 
@@ -98,7 +97,7 @@ local function make_table_reader(problem)
   end
 
   function read_table(t, b, base, stop, at, slots, depth)
-    tables_left, shown_left = tables_left - 1, shown_left - 1 - #slots
+    tables_left = tables_left - 1
     if depth > NESTING_MAX or tables_left < 0 then fail("") end
     if at < base or at + 4 > stop then fail("") end
     local vtable = at - b(at, 4):le_int()
@@ -130,7 +129,6 @@ local function make_table_reader(problem)
   -- `exact`: what a writer of this schema never makes is refused too.
   return function(t, b, at, stop, slots, kind, exact)
     is_exact, tables_left, bytes_left = exact, math.min(TABLES_MAX, stop - at), SHARING_MAX * (stop - at)
-    shown_left = SHOWN_ELEMENTS_MAX
     local done, why = pcall(function()
       read_table(t, b, at, stop, at + number(b, at, stop, 4, ""), slots, 1)
     end)
@@ -172,11 +170,8 @@ local function make_batch_reader(problem, read_root)
   end
 
   local function read_elements(t, b, at, stop, member)
-    local shown = 0
     while at < stop and b(at, 1):uint() ~= member.stop do
-      shown = shown + 1
-      if shown > SHOWN_ELEMENTS_MAX then t = nothing end
-      local item = t:add(b(at, stop - at), member.name)
+      local item = tree_for_element(t):add(b(at, stop - at), member.name)
       local after = read_element(item, b, at, stop, member)
       if not after then return nil end
       item:set_len(after - at)
@@ -208,7 +203,7 @@ local function make_batch_reader(problem, read_root)
   -- Returns whether all messages could be read.
   return function(t, b, at, stop, batch)
     while at < stop do
-      local item = t:add(b(at, stop - at), batch.name)
+      local item = tree_for_element(t):add(b(at, stop - at), batch.name)
       local after = read_batch(item, b, at, stop, batch)
       if not after then return false end
       item:set_len(after - at)
@@ -376,6 +371,7 @@ local function dissect_table_frames(proto, F, experts, frames, column)
       add_payload(item, b, first + length, last, operation, is_batches)
       item:add(F.checksum, b(last, 4))
     end
+    report_unshown(item, experts.unshown)
     values.stream_id = b:raw(at + places.stream_id[2], places.stream_id[3])
     link_message(is_response and response or request, values, stream, pinfo, place_of(b, at), item)
     return is_response and name .. " response" or name
