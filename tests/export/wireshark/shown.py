@@ -14,7 +14,8 @@ from wiretool.codec.cursor import Span
 from wiretool.codec.layouts import NamedNumber
 from wiretool.codec.message import fields_of
 from wiretool.dissect.dissector import annotate, read
-from wiretool.export.wireshark.fields import filter_names, filter_prefix, leaves_of
+from wiretool.export.names import protocol_identifier
+from wiretool.export.wireshark.fields import filter_names, leaves_of
 from wiretool.export.wireshark.tables import PAYLOAD, frame_names
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.protocol import Protocol
@@ -93,7 +94,7 @@ def by_tshark(script: Path, capture: Path, protocol: Protocol, options: Sequence
 def list_fields(script: Path, capture: Path, protocol: Protocol, options: Sequence[str] = ()) -> list[list[str]]:
     """Return the fields that tshark shows of a protocol, and its expert items; each as listing.lua has it."""
     scripts = (f"lua_script:{script}", f"lua_script:{LISTING}")
-    arguments = ("lua_script1:-", f"lua_script2:{filter_prefix(protocol.name)}", "lua_script2:_ws")
+    arguments = ("lua_script1:-", f"lua_script2:{protocol_identifier(protocol.name)}", "lua_script2:_ws")
     words = [word for each in (*scripts, *arguments) for word in ("-X", each)]
     listed = run_tool("tshark", "-q", *words, "-r", str(capture), *options)
     return [line.split("\t") for line in listed.splitlines()]
@@ -101,7 +102,7 @@ def list_fields(script: Path, capture: Path, protocol: Protocol, options: Sequen
 
 def frames_listed(lines: Sequence[Sequence[str]], protocol: Protocol) -> Sent:
     """Return the frames among listed fields."""
-    prefix = filter_prefix(protocol.name)
+    prefix = protocol_identifier(protocol.name)
     sent: Sent = defaultdict(list)
     starts = [n for n, line in enumerate(lines) if line[3] == prefix]
     for start, end in pairwise([*starts, len(lines)]):
@@ -203,7 +204,7 @@ def number_text(value: str) -> str:
 
 def table_names_of(protocol: Protocol, frames: TableFrames) -> dict[str, str]:
     """Return the filter names of the fields of tables, without that of the protocol, by their paths in annotations."""
-    prefix = f"{filter_prefix(protocol.name)}."
+    prefix = f"{protocol_identifier(protocol.name)}."
     return {
         leaf.path if leaf.path.startswith(f"{PAYLOAD}.") else f"{leaf.message}.{leaf.path}": name.removeprefix(prefix)
         for leaf, name in frame_names(protocol.name, frames).items()
@@ -213,7 +214,7 @@ def table_names_of(protocol: Protocol, frames: TableFrames) -> dict[str, str]:
 def names_of(protocol: Protocol) -> dict[tuple[str, str], str]:
     """Return the filter names of the fields of a protocol, without its own name, by message and path."""
     leaves = [leaf for cls in protocol.messages for leaf in leaves_of(cls)]
-    prefix = f"{filter_prefix(protocol.name)}."
+    prefix = f"{protocol_identifier(protocol.name)}."
     names = filter_names(protocol.name, leaves)
     return {(leaf.message, leaf.path): name.removeprefix(prefix) for leaf, name in names.items()}
 

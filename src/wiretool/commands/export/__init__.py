@@ -37,7 +37,7 @@ def wireshark(
 
 @export.command()
 def protobuf(
-    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="a protocol that uses gRPC")],
+    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="one of {as protobuf}")],
     output: OutputFile = None,
 ) -> None:
     """Write the .proto file of a protocol that uses gRPC, for Wireshark and clients of gRPC."""
@@ -62,7 +62,7 @@ def json_schema(
 
 @export.command()
 def kaitai(
-    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="pravega or pravega-draft")],
+    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="one of {as kaitai}")],
     output: OutputFile = None,
 ) -> None:
     """Write a Kaitai Struct file (.ksy) of the frames of one direction of a connection."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 
 from wiretool.codec.frames.prefix import Prefix
+from wiretool.export.names import protocol_identifier
 from wiretool.export.wireshark import json_messages, tables, typed
-from wiretool.export.wireshark.fields import filter_prefix
 from wiretool.export.wireshark.lua import quoted
 from wiretool.protocols.base.json_messages import JsonMessages
 from wiretool.protocols.base.proto_file import ProtoFile
@@ -57,7 +57,7 @@ def _protocol(protocol: Protocol, ports: Sequence[int]) -> str:
     frames = protocol.frames
     assert isinstance(frames, (Prefix, TableFrames, JsonMessages))
     port_tables: tuple[str, ...] = ("tcp.port", "tls.port")
-    prefix, title = filter_prefix(protocol.name), quoted(protocol.title)
+    prefix, title = protocol_identifier(protocol.name), quoted(protocol.title)
     if isinstance(frames, Prefix):
         own_fields, counted = typed.FRAME_FIELDS, ("type", "length", 8)
         names, fields, dissection = typed.typed_parts(protocol, frames)
