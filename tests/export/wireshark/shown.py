@@ -175,7 +175,10 @@ def _fields(
 
 
 class TableFields:
-    """The fields of frames with a table, in the order of bytes; `annotate` alone does not know the schema."""
+    """The fields of frames with a table, in the order of bytes.
+
+    The first frames of a connection have the schema of one pass over it: `decode` has looked ahead.
+    """
 
     def __init__(self, protocol: Protocol, frames: TableFrames) -> None:
         self.names = table_names_of(protocol, frames)
