@@ -21,7 +21,7 @@ from wiretool.protocols.base.registry import PROTOCOLS
 
 ROOT = Path(__file__).parents[3]
 #: Changed frames of each kind.
-COUNT = 120
+COUNT = 80
 #: Bytes of a frame: those after its length, and those of the longest header.
 AFTER_LENGTH, HEADER = range(8, 2**16), range(16)
 SERVER = "10.0.0.2"
