@@ -131,6 +131,21 @@ def test_bytes_within_a_message_are_not_left_to_tls(*, is_asked_twice: bool, scr
     assert "incomplete: rest of a frame of earlier packets" in found[3]
 
 
+def test_two_passes_without_a_filter_have_all_messages(script: Path) -> None:
+    """The first pass has no fields then."""
+    words = (
+        "-X",
+        f"lua_script:{script}",
+        "-r",
+        str(CAPTURES / "java_large.pcap.gz"),
+        "-T",
+        "fields",
+        "-e",
+        "pravega.type",
+    )
+    assert run_tool("tshark", *words, "-2").split() == run_tool("tshark", *words).split()
+
+
 def test_a_frame_in_a_truncated_packet_is_shown_as_far_as_it_goes(script: Path, tmp_path: Path) -> None:
     path = tmp_path / "short.pcap"
     run_tool("editcap", "-F", "pcap", "-s", "90", str(CAPTURES / "write.pcap"), str(path))
