@@ -40,7 +40,8 @@ class NarrowContext(typer.Context):
 
 def shown_text(text: str) -> str:
     """Return the help of a parameter as it is shown, with the protocols that are installed."""
-    return bare_default(re.sub(r"\{(first )?with (\w+)\}", _protocols, text))
+    text = re.sub(r"\{(first )?with (\w+)\}", _protocols, text)
+    return bare_default(re.sub(r"\{as (\w+)\}", _exportable, text))
 
 
 def _protocols(place: re.Match[str]) -> str:
@@ -49,6 +50,13 @@ def _protocols(place: re.Match[str]) -> str:
 
     names = protocols_with(place[2])
     return ", ".join(names[:1] if place[1] else names)
+
+
+def _exportable(place: re.Match[str]) -> str:
+    """Return the protocols that can be exported in a format, for `{as FORMAT}`."""
+    from wiretool.commands.export.formats import protocols_as
+
+    return ", ".join(protocols_as(place[1]))
 
 
 def bare_default(text: str) -> str:

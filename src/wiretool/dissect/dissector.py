@@ -117,7 +117,9 @@ def annotate(record: Record) -> list[Span]:
     """The span of every field of a frame record, offsets within the frame; they tile it."""
     if record.kind != "frame":
         return []
-    return PROTOCOLS[record.protocol].open(False).annotate(record.side, record.raw, 0, len(record.raw))
+    conversation = PROTOCOLS[record.protocol].open(False)
+    conversation.adopt(record.raw, record.fields)
+    return conversation.annotate(record.side, record.raw, 0, len(record.raw))
 
 
 class Connections:

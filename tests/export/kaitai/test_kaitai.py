@@ -23,7 +23,7 @@ from tests.helpers.forked import run_text
 from tests.helpers.recorded import unpack_recordings
 from wiretool.codec.message import fields_of
 from wiretool.dissect.dissector import annotate, read
-from wiretool.export.wireshark.fields import filter_prefix
+from wiretool.export.names import protocol_identifier
 from wiretool.protocols.base.registry import PROTOCOLS
 from wiretool.records import Record
 
@@ -50,7 +50,7 @@ def test_the_compiled_parsers_are_those_of_the_files_that_are_exported() -> None
 @pytest.fixture(scope="session")
 def parsers() -> dict[str, ModuleType]:
     """Return the compiled module of each exported protocol."""
-    return {name: import_module(f"tests.export.kaitai.compiled.{filter_prefix(name)}") for name in EXPORTED}
+    return {name: import_module(f"tests.export.kaitai.compiled.{protocol_identifier(name)}") for name in EXPORTED}
 
 
 def parsed(module: ModuleType, raw: bytes) -> Any:
@@ -120,8 +120,10 @@ def test_the_command_writes_the_file_or_names_the_protocols_that_it_can(tmp_path
     refused = run_text("export", "kaitai", "sbp")
     assert refused.returncode == 2
     assert refused.stderr == (
-        "wiretool: sbp: declarations alone do not describe its messages; expected pravega or pravega-draft\n"
+        "wiretool: sbp: its frames do not begin with a type and a length of four bytes each; "
+        "expected pravega or pravega-draft\n"
     )
+    assert f"PROTOCOL  one of {', '.join(EXPORTED)}  [required]" in run_text("export", "kaitai", "--help").stdout
 
 
 @pytest.mark.parametrize("name", EXPORTED)

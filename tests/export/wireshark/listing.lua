@@ -1,7 +1,7 @@
 -- Prints the fields that each packet has of some protocols, in a line each: packet, ends, name, offset, length, value.
 -- Arguments: the first parts of filter names.
 
-local wanted, protocols = {}, {}
+local wanted, protocols = {}, { "_ws.lua.error" }
 for _, prefix in ipairs({ ... }) do
   wanted[prefix] = true
   if prefix ~= "_ws" and prefix ~= "pbf" then protocols[#protocols + 1] = prefix end

@@ -14,7 +14,8 @@ from wiretool.codec.cursor import Span
 from wiretool.codec.layouts import NamedNumber
 from wiretool.codec.message import fields_of
 from wiretool.dissect.dissector import annotate, read
-from wiretool.export.wireshark.fields import filter_names, filter_prefix, leaves_of
+from wiretool.export.names import protocol_identifier
+from wiretool.export.wireshark.fields import filter_names, leaves_of
 from wiretool.export.wireshark.tables import PAYLOAD, frame_names
 from wiretool.protocols.base.conversation import Conversation
 from wiretool.protocols.base.protocol import Protocol
@@ -25,7 +26,7 @@ LISTING = Path(__file__).with_name("listing.lua")
 HEADER_BYTES = 8
 LINKS = ("response_to", "response_in", "response_time")
 #: What Wireshark shows beside the fields of frames.
-OTHERS = (*LINKS, "problem", "failure", "unframed")
+OTHERS = (*LINKS, "problem", "failure", "unshown", "unframed")
 #: Problems of a single frame; those of the state of a connection are not in the dissector.
 OF_FRAMES = (
     "unknown-type",
@@ -87,13 +88,22 @@ Sent = dict[tuple[str, str], list[Frame]]
 
 def by_tshark(script: Path, capture: Path, protocol: Protocol, options: Sequence[str] = ()) -> Sent:
     """Return the frames of a protocol as tshark has them."""
-    prefix = filter_prefix(protocol.name)
+    return frames_listed(list_fields(script, capture, protocol, options), protocol)
+
+
+def list_fields(script: Path, capture: Path, protocol: Protocol, options: Sequence[str] = ()) -> list[list[str]]:
+    """Return the fields that tshark shows of a protocol, and its expert items; each as listing.lua has it."""
     scripts = (f"lua_script:{script}", f"lua_script:{LISTING}")
-    arguments = ("lua_script1:-", f"lua_script2:{prefix}", "lua_script2:_ws")
+    arguments = ("lua_script1:-", f"lua_script2:{protocol_identifier(protocol.name)}", "lua_script2:_ws")
     words = [word for each in (*scripts, *arguments) for word in ("-X", each)]
     listed = run_tool("tshark", "-q", *words, "-r", str(capture), *options)
+    return [line.split("\t") for line in listed.splitlines()]
+
+
+def frames_listed(lines: Sequence[Sequence[str]], protocol: Protocol) -> Sent:
+    """Return the frames among listed fields."""
+    prefix = protocol_identifier(protocol.name)
     sent: Sent = defaultdict(list)
-    lines = [line.split("\t") for line in listed.splitlines()]
     starts = [n for n, line in enumerate(lines) if line[3] == prefix]
     for start, end in pairwise([*starts, len(lines)]):
         packet, source, target, _, offset, *_ = lines[start]
@@ -165,7 +175,10 @@ def _fields(
 
 
 class TableFields:
-    """The fields of frames with a table, in the order of bytes; `annotate` alone does not know the schema."""
+    """The fields of frames with a table, in the order of bytes.
+
+    The first frames of a connection have the schema of one pass over it: `decode` has looked ahead.
+    """
 
     def __init__(self, protocol: Protocol, frames: TableFrames) -> None:
         self.names = table_names_of(protocol, frames)
@@ -194,7 +207,7 @@ def number_text(value: str) -> str:
 
 def table_names_of(protocol: Protocol, frames: TableFrames) -> dict[str, str]:
     """Return the filter names of the fields of tables, without that of the protocol, by their paths in annotations."""
-    prefix = f"{filter_prefix(protocol.name)}."
+    prefix = f"{protocol_identifier(protocol.name)}."
     return {
         leaf.path if leaf.path.startswith(f"{PAYLOAD}.") else f"{leaf.message}.{leaf.path}": name.removeprefix(prefix)
         for leaf, name in frame_names(protocol.name, frames).items()
@@ -204,7 +217,7 @@ def table_names_of(protocol: Protocol, frames: TableFrames) -> dict[str, str]:
 def names_of(protocol: Protocol) -> dict[tuple[str, str], str]:
     """Return the filter names of the fields of a protocol, without its own name, by message and path."""
     leaves = [leaf for cls in protocol.messages for leaf in leaves_of(cls)]
-    prefix = f"{filter_prefix(protocol.name)}."
+    prefix = f"{protocol_identifier(protocol.name)}."
     names = filter_names(protocol.name, leaves)
     return {(leaf.message, leaf.path): name.removeprefix(prefix) for leaf, name in names.items()}
 

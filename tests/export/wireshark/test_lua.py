@@ -2,7 +2,8 @@
 
 import pytest
 
-from wiretool.export.wireshark.fields import filter_names, filter_prefix, leaves_of, snake
+from wiretool.export.names import protocol_identifier, snake
+from wiretool.export.wireshark.fields import filter_names, leaves_of
 from wiretool.export.wireshark.links import link_rules
 from wiretool.export.wireshark.lua import quoted, raw_literal
 from wiretool.protocols.base.exchanges import Match
@@ -34,7 +35,7 @@ def test_a_path_is_the_filter_name_of_a_field() -> None:
     assert list(names.values()) == [
         f"pravega.{name}" for name in ("request_id", "writer_id", "segment", "delegation_token")
     ]
-    assert filter_prefix("pravega-draft") == "pravega_draft"
+    assert protocol_identifier("pravega-draft") == "pravega_draft"
 
 
 def test_a_field_of_every_frame_keeps_its_name_to_itself() -> None:
@@ -64,6 +65,6 @@ def test_a_message_without_the_fields_of_a_match_is_not_linked() -> None:
 @pytest.mark.parametrize("protocol", ["pravega", "pravega-draft"])
 def test_names_of_frames_are_not_those_of_messages(protocol: str) -> None:
     leaves = [leaf for cls in PROTOCOLS[protocol].messages for leaf in leaves_of(cls)]
-    names = {name.removeprefix(f"{filter_prefix(protocol)}.") for name in filter_names(protocol, leaves).values()}
+    names = {name.removeprefix(f"{protocol_identifier(protocol)}.") for name in filter_names(protocol, leaves).values()}
     assert len(names) > 10
     assert not names & {"type", "length", "left_over", "unframed", "response_to", "response_in", "response_time"}

@@ -115,6 +115,37 @@ def test_the_rest_of_a_frame_that_is_not_reassembled_is_left_out(script: Path, t
     assert all("incomplete: rest of a frame of earlier packets" in line for line in found[2:4])
 
 
+@pytest.mark.parametrize("is_asked_twice", [False, True], ids=["one pass", "two passes"])
+def test_bytes_within_a_message_are_not_left_to_tls(*, is_asked_twice: bool, script: Path, tmp_path: Path) -> None:
+    """They look like the beginning of a record of TLS, and a conversation of both ends is known."""
+    record = b"\x16\x03\x03\x05\xac\x01"
+    talk: Says = [
+        ("client", HELLO),
+        ("server", HELLO),
+        ("client", framed(-1, bytes(1_452) + record + bytes(800)) + setup_append(1)),
+    ]
+    twice = ["-2"] if is_asked_twice else []
+    found = lines(script, tmp_path, talk, "frame.protocols _ws.expert.message", *WHOLE_PACKETS, *twice)
+    assert len(found) == 4
+    assert not any("tls" in line for line in found)
+    assert "incomplete: rest of a frame of earlier packets" in found[3]
+
+
+def test_two_passes_without_a_filter_have_all_messages(script: Path) -> None:
+    """The first pass has no fields then."""
+    words = (
+        "-X",
+        f"lua_script:{script}",
+        "-r",
+        str(CAPTURES / "java_large.pcap.gz"),
+        "-T",
+        "fields",
+        "-e",
+        "pravega.type",
+    )
+    assert run_tool("tshark", *words, "-2").split() == run_tool("tshark", *words).split()
+
+
 def test_a_frame_in_a_truncated_packet_is_shown_as_far_as_it_goes(script: Path, tmp_path: Path) -> None:
     path = tmp_path / "short.pcap"
     run_tool("editcap", "-F", "pcap", "-s", "90", str(CAPTURES / "write.pcap"), str(path))
@@ -157,9 +188,11 @@ def test_a_list_without_end_is_shown_in_part(script: Path, tmp_path: Path) -> No
         ("client", framed(kinds["MergeSegmentsBatch"], body)),
         ("client", setup_append(6)),
     ]
-    found = lines(script, tmp_path, talk, "pravega.request_id pravega.left_over pravega.source_segment_ids")
+    names = "pravega.request_id pravega.left_over pravega.source_segment_ids _ws.expert.message"
+    found = lines(script, tmp_path, talk, names)
     assert [line.split("\t")[:2] for line in found[1:]] == [["5", ""], ["6", ""]]
     assert found[1].split("\t")[2].count(",") == 9_999
+    assert "20000 elements of lists are not shown" in found[1]
 
 
 def test_the_list_of_packets_has_all_messages_of_a_packet(script: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from tests.export.wireshark.test_tshark import check_same
 from tests.helpers.captures import pcap_bytes, tcp_packets
 from tests.helpers.examples import needs_protocol
 from tests.helpers.tls import talk_tls
+from tests.helpers.tools import run_tool
 from wiretool.capture.tls.keylog import KeyLog
 from wiretool.dissect.dissector import read
 from wiretool.export.wireshark import make_dissector
@@ -56,6 +57,15 @@ def test_pravega_over_tls_is_shown_as_decode_shows_it(
     ours = by_decode(path, PROTOCOLS["pravega"], keys)
     theirs = by_tshark(script, path, PROTOCOLS["pravega"], options_of(path.with_suffix(".keys")))
     assert check_same("pravega", ours, theirs) == 24
+
+
+@needs_protocol("pravega")
+def test_tls_is_decrypted_in_two_passes(script: Path, tmp_path: Path) -> None:
+    path = tmp_path / "tls.pcap"
+    write_tls(CAPTURES / "pravega" / "read.pcap", "pravega", 12345, path, ssl.TLSVersion.TLSv1_3)
+    words = ("-X", f"lua_script:{script}", "-r", str(path), "-T", "fields", "-e", "pravega.type")
+    shown = run_tool("tshark", *words, *options_of(path.with_suffix(".keys")), "-2").split()
+    assert sum(line.count(",") + 1 for line in shown) == 24
 
 
 @needs_protocol("sbp")

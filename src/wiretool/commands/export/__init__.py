@@ -37,7 +37,7 @@ def wireshark(
 
 @export.command()
 def protobuf(
-    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="a protocol that uses gRPC")],
+    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="one of {as protobuf}")],
     output: OutputFile = None,
 ) -> None:
     """Write the .proto file of a protocol that uses gRPC, for Wireshark and clients of gRPC."""
@@ -62,10 +62,33 @@ def json_schema(
 
 @export.command()
 def kaitai(
-    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="pravega or pravega-draft")],
+    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="one of {as kaitai}")],
     output: OutputFile = None,
 ) -> None:
     """Write a Kaitai Struct file (.ksy) of the frames of one direction of a connection."""
     from wiretool.commands.export.kaitai import export_kaitai
 
     export_kaitai(protocol, output)
+
+
+@export.command()
+def scapy(
+    protocol: Annotated[
+        str | None,
+        typer.Argument(metavar="PROTOCOL", show_default=False, help="a protocol; all protocols without"),
+    ] = None,
+    port: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=1, max=65535, metavar="PORT", show_default="those of the protocol", help="TCP port to dissect"
+        ),
+    ] = None,
+    output: OutputFile = None,
+) -> None:
+    """Write a start script for Scapy that has messages as layers, and dissects TCP at their ports.
+
+    Start Scapy with it: scapy -c FILE.
+    """
+    from wiretool.commands.export.scapy import export_scapy
+
+    export_scapy(protocol, port or [], output)

@@ -1,6 +1,8 @@
 """The declarations of messages as a Kaitai Struct file: the frames of one direction of a connection."""
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -8,21 +10,50 @@ import yaml
 from wiretool.codec.frames.prefix import Prefix
 from wiretool.codec.message import Message, fields_of
 from wiretool.export.kaitai.types import TRUTH, Types
-from wiretool.export.wireshark.fields import filter_prefix, snake
+from wiretool.export.names import protocol_identifier, snake
+from wiretool.export.typed_frames import has_typed_header, irregular_fields
 from wiretool.protocols.base.protocol import Protocol
 
 #: The version of the compiler that reads the file: `valid: in-enum` is new in it.
 COMPILER_VERSION = "0.11"
+_IDENTIFIER = re.compile("[a-z][a-z0-9_]*")
 
 
 def is_exportable(protocol: Protocol) -> bool:
-    """Return whether frames have a type and a length of four bytes each, and data describes all of their messages."""
+    """Return whether the frames and messages of a protocol can be described in a .ksy file."""
+    return not find_obstacle(protocol)
+
+
+def find_obstacle(protocol: Protocol) -> str:
+    """Return why a protocol cannot be described in a .ksy file; empty where it can."""
     frames = protocol.frames
-    if not isinstance(frames, Prefix):
-        return False
-    header = frames.header_bytes, frames.length_at, frames.counted_from
-    is_typed = header == (8, 4, 8) and frames.order == ">" and frames.magic is None
-    return is_typed and all(field.wire.layout is not None for cls in protocol.messages for field in fields_of(cls))
+    if not isinstance(frames, Prefix) or not has_typed_header(frames):
+        return "its frames do not begin with a type and a length of four bytes each"
+    if irregular := next((path for cls in protocol.messages for path in irregular_fields(cls)), ""):
+        return f"{irregular} has no layout that a .ksy file can describe"
+    if name := next(_bad_names(protocol), ""):
+        return f"the name {name!r} is used twice, or is not an identifier of Kaitai Struct"
+    return ""
+
+
+def _bad_names(protocol: Protocol) -> Iterator[str]:
+    """Yield the names that are no identifiers, and those that stand twice in one place."""
+    messages = [snake(cls.declaration.name) for cls in protocol.messages]
+    yield from _unfit(["frame", "truth", *messages])
+    for cls in protocol.messages:
+        yield from _unfit_in(_message(cls))
+
+
+def _unfit_in(made: Mapping[str, Any]) -> Iterator[str]:
+    yield from _unfit([*(member["id"] for member in made["seq"]), *made.get("instances", {})])
+    for inner in made.get("types", {}).values():
+        yield from _unfit_in(inner)
+    for values in made.get("enums", {}).values():
+        yield from _unfit(list(values.values()))
+
+
+def _unfit(names: Sequence[str]) -> Iterator[str]:
+    yield from (name for name, count in Counter(names).items() if count > 1 or not _IDENTIFIER.fullmatch(name))
 
 
 def make_kaitai(protocol: Protocol, version: str) -> str:
@@ -30,7 +61,7 @@ def make_kaitai(protocol: Protocol, version: str) -> str:
     names = {cls.declaration.type_id: snake(cls.declaration.name) for cls in protocol.messages}
     specification = {
         "meta": {
-            "id": filter_prefix(protocol.name),
+            "id": protocol_identifier(protocol.name),
             "title": f"{protocol.title} (wiretool {version})",
             "ks-version": COMPILER_VERSION,
             "encoding": "UTF-8",

@@ -138,8 +138,9 @@ class Types:
         if bit.is_next_byte:
             self._bits = f"{name}_byte"
             valid = {"valid": {"expr": f"_ & {bit.reserved:#04x} == 0"}} if bit.reserved else {}
-            self._members.append({"id": self._bits, "type": "u1", **valid, **notes})
-        self._values[name] = {"value": f"{self._bits} & {bit.mask:#04x} != 0"}
+            there = {key: value for key, value in notes.items() if key == "if"}
+            self._members.append({"id": self._bits, "type": "u1", **valid, **there})
+        self._values[name] = {"value": f"{self._bits} & {bit.mask:#04x} != 0", **notes}
 
     def _inner(self, name: str, inner: "Types") -> str:
         self._types[name] = inner.specification()

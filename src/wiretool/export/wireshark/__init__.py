@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 
 from wiretool.codec.frames.prefix import Prefix
+from wiretool.export.names import protocol_identifier
 from wiretool.export.wireshark import json_messages, tables, typed
-from wiretool.export.wireshark.fields import filter_prefix
 from wiretool.export.wireshark.lua import quoted
 from wiretool.protocols.base.json_messages import JsonMessages
 from wiretool.protocols.base.proto_file import ProtoFile
@@ -21,6 +21,7 @@ _SHARED_FIELDS: Mapping[str, str] = {
 }
 _EXPERTS: Mapping[str, str] = {
     "problem": "'problem', expert.group.MALFORMED, expert.severity.ERROR",
+    "unshown": "'elements not shown', expert.group.UNDECODED, expert.severity.NOTE",
     "failure": "'request failed', expert.group.RESPONSE_CODE, expert.severity.NOTE",
 }
 #: The parts of the dissector that are not generated, in the order in which one uses another.
@@ -58,7 +59,7 @@ def _protocol(protocol: Protocol, ports: Sequence[int]) -> str:
     frames = protocol.frames
     assert isinstance(frames, (Prefix, TableFrames, JsonMessages))
     port_tables: tuple[str, ...] = ("tcp.port", "tls.port")
-    prefix, title = filter_prefix(protocol.name), quoted(protocol.title)
+    prefix, title = protocol_identifier(protocol.name), quoted(protocol.title)
     if isinstance(frames, Prefix):
         own_fields, counted = typed.FRAME_FIELDS, ("type", "length", 8)
         names, fields, dissection = typed.typed_parts(protocol, frames)

@@ -1,6 +1,5 @@
 """The filter names and types of the fields of a protocol in Wireshark."""
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -31,10 +30,22 @@ from wiretool.codec.layouts import (
 )
 from wiretool.codec.message import Field, Message, fields_of
 from wiretool.codec.types import WireType
+from wiretool.export.names import protocol_identifier, snake
 
 #: Names of fields of every frame, which no field of a message has.
 FRAME_FIELDS = frozenset(
-    ("type", "length", "left_over", "unframed", "response_in", "response_to", "response_time", "problem", "failure")
+    (
+        "type",
+        "length",
+        "left_over",
+        "unframed",
+        "response_in",
+        "response_to",
+        "response_time",
+        "problem",
+        "failure",
+        "unshown",
+    )
 )
 #: The constructor of `ProtoField` for numbers, by their character for `struct`.
 NUMBERS = {
@@ -63,11 +74,6 @@ class Leaf:
     unit: str = ""
     #: Names of its numbers.
     values: tuple[tuple[int, str], ...] = ()
-
-
-def filter_prefix(protocol: str) -> str:
-    """Return the first part of the filter names of a protocol."""
-    return re.sub("[-.]", "_", protocol)
 
 
 def leaves_of(cls: type[Message]) -> Iterator[Leaf]:
@@ -161,13 +167,8 @@ def _kind(layout: Layout) -> str:
 
 def filter_names(protocol: str, leaves: Sequence[Leaf], taken: Collection[str] = FRAME_FIELDS) -> dict[Leaf, str]:
     """Return the filter name of each field: that of its path, with the message where frames have such a field."""
-    prefix = filter_prefix(protocol)
+    prefix = protocol_identifier(protocol)
     return {
         leaf: f"{prefix}.{snake(leaf.message)}_{leaf.path}" if leaf.path in taken else f"{prefix}.{leaf.path}"
         for leaf in leaves
     }
-
-
-def snake(name: str) -> str:
-    """Return the name of a message as filters have it: `setup_append`."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()

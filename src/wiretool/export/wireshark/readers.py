@@ -23,9 +23,6 @@ from wiretool.export.wireshark.lua import quoted, raw_literal
 #: Bytes of a number, by its character for `struct`.
 WIDTHS = {"b": 1, "B": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "Q": 8}
 
-#: Elements of a list that are shown: Wireshark refuses a packet of a million items.
-SHOWN_ELEMENTS_MAX = 10_000
-
 #: Returns the key of the field with a path, in the table of fields.
 Names = Callable[[str], str]
 
@@ -195,10 +192,10 @@ def _repeated(layout: Repeated, path: str, names: Names) -> Iterator[str]:
     if limits:
         yield f"  if {' or '.join(limits)} then return bad(t, b, at + 4, stop, 'bad-count', {quoted(path)}) end"
     yield "  at = at + 4"
-    yield "  local t = t"
-    yield "  for number = 1, count do"
+    yield "  local list = t"
+    yield "  for _ = 1, count do"
     yield f"    if at >= stop then return short(t, b, at, stop, {quoted(path)}) end"
-    yield f"    if number == {SHOWN_ELEMENTS_MAX + 1} then t = unshown(t, b, at, stop, {quoted(path)}, count) end"
+    yield "    local t = tree_for_element(list)"
     yield from (f"    {line}" for line in _value(layout.element, path, names))
     yield "  end"
     yield "end"

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from wiretool.codec.frames.prefix import Prefix
 from wiretool.codec.message import Message, fields_of
+from wiretool.export.typed_frames import has_typed_header, irregular_fields
 from wiretool.export.wireshark.fields import Leaf, filter_names, leaves_of
 from wiretool.export.wireshark.links import link_rules
 from wiretool.export.wireshark.lua import quoted
@@ -30,15 +31,11 @@ _IDENTIFIER = re.compile(
 def is_typed(protocol: Protocol, frames: Prefix) -> bool:
     """Return whether frames have such a header, and data describes how each message lies in bytes."""
     fields = [field for cls in protocol.messages for field in fields_of(cls)]
-    return _is_typed_header(frames) and all(
-        _IDENTIFIER.fullmatch(field.name) is not None and field.wire.layout is not None for field in fields
+    return (
+        has_typed_header(frames)
+        and all(_IDENTIFIER.fullmatch(field.name) for field in fields)
+        and not any(path for cls in protocol.messages for path in irregular_fields(cls))
     )
-
-
-def _is_typed_header(frames: Prefix) -> bool:
-    """Return whether frames begin with a type and a length of four bytes each, as typed.lua has them."""
-    places = (frames.header_bytes, frames.length_at, frames.counted_from)
-    return places == (8, 4, 8) and (frames.length_min, frames.order, frames.magic) == (0, ">", None)
 
 
 def typed_parts(protocol: Protocol, frames: Prefix) -> tuple[list[str], list[str], list[str]]:
@@ -47,7 +44,7 @@ def typed_parts(protocol: Protocol, frames: Prefix) -> tuple[list[str], list[str
     names = filter_names(protocol.name, [leaf for own in leaves.values() for leaf in own])
     types = [f"  [{cls.declaration.type_id}] = {quoted(cls.declaration.name)}," for cls in protocol.messages]
     dissection = [
-        "local short, bad, unshown, counted_text, counted_bytes, measured = make_readers(experts.problem)",
+        "local short, bad, counted_text, counted_bytes, measured = make_readers(experts.problem)",
         "local messages = {",
         *(f"  [{cls.declaration.type_id}] = {_message(protocol, cls, names, own)}," for cls, own in leaves.items()),
         "}",

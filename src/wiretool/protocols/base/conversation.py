@@ -91,6 +91,9 @@ class Conversation(ABC):
         Asked of a new conversation too (`open(False)`), so what kind of frame it is must show in its bytes.
         """
 
+    def adopt(self, data: bytes, fields: Any) -> None:  # noqa: B027  (most frames show all of it in their bytes)
+        """Take over what the decoded fields of a frame show of its connection, before `annotate` of that frame."""
+
     def recall(self, earlier: "Conversation") -> None:  # noqa: B027  (most learn nothing that the first frame needs)
         """Before the first frame: `earlier`, of the same kind, has read the first frames of this very connection."""
 

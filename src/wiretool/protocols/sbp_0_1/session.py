@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from wiretool.codec.cursor import Span
 from wiretool.codec.message import Side
 from wiretool.protocols.base.conversation import Conversation, Reading
 from wiretool.protocols.sbp import framing, spans
+from wiretool.protocols.sbp.forms import form_in
 from wiretool.protocols.sbp.session import SbpConversation
 from wiretool.protocols.sbp_0_1.framing import only_fit, trust
 from wiretool.protocols.sbp_0_1.messages import S1, S2
@@ -37,6 +39,13 @@ class BatchConversation(SbpConversation):
     def read(self, side: Side, data: bytes, at: int, end: int, n: int) -> Reading:
         self._decide(data, at, end)
         return super().read(side, data, at, end, n)
+
+    def adopt(self, data: bytes, fields: Any) -> None:
+        """Take over the schema by which the fields of a frame were read."""
+        for schema in (S1, S2):
+            if form_in(schema, data, 0, len(data))[1] == fields:
+                self.is_decided, self.schema = True, schema
+                return
 
     def recall(self, earlier: Conversation) -> None:
         """Take over which schema is spoken: a first request often fits both, its response but one."""

@@ -441,6 +441,7 @@ class PravegaDraft(KaitaiStruct):
 
         @property
         def at_tail(self):
+            """the data reaches the end that the segment has now."""
             if hasattr(self, '_m_at_tail'):
                 return self._m_at_tail
 
@@ -449,6 +450,7 @@ class PravegaDraft(KaitaiStruct):
 
         @property
         def end_of_segment(self):
+            """the segment is sealed and ends here."""
             if hasattr(self, '_m_end_of_segment'):
                 return self._m_end_of_segment
 

@@ -107,15 +107,17 @@ end
 -- Dissects a protocol whose frames have a form. `column`: its name in the list of packets; `stream_of` and `forget_links`
 -- are of `link_replies`.
 local function dissect_frames(proto, F, experts, form, column, stream_of, forget_links)
-  local forget_positions, begin, finish = follow_positions()
+  local forget_positions, begin, finish, is_unread = follow_positions()
   local find_frame, are_frames = frame_finder(form)
   local header_bytes, size_at, add_frame = form.header_bytes, form.size_at, form.add_frame
   local unframed_title = proto.description .. ": bytes without a frame"
 
-  local over_tls = {}
+  -- Connections that TLS has asked about, those with records of TLS by the packet of the first one, and whether TLS is
+  -- called: it calls the dissector again.
+  local over_tls, tls_since, is_in_tls = {}, {}, false
 
   function proto.init()
-    over_tls = {}
+    over_tls, tls_since, is_in_tls = {}, {}, false
     forget_links()
     forget_positions()
   end
@@ -158,8 +160,39 @@ local function dissect_frames(proto, F, experts, form, column, stream_of, forget
     return at, is_in_step
   end
 
+  -- Asks for the bytes of a frame that is cut, where nothing else is known: the first pass of `tshark -2` without a
+  -- filter has no fields.
+  local function ask_for_rest(b, pinfo)
+    local at, stop = 0, b:len()
+    while at < stop and pinfo.can_desegment > 0 do
+      local size = stop - at >= header_bytes and size_at(b, at)
+      if size == nil then return end
+      if not size or at + size > stop then
+        pinfo.desegment_offset = at
+        pinfo.desegment_len = size and at + size - stop or DESEGMENT_ONE_MORE_SEGMENT
+        return
+      end
+      at = at + size
+    end
+  end
+
+  -- Whether bytes are those of TLS. Any may look so in the middle of a message: a connection begins with TLS or is none.
+  local function is_for_tls(b, pinfo)
+    if is_in_tls or not are_tls(b) then return false end
+    if not tcp_stream() then return true end
+    local stream = tcp_stream().value
+    if not tls_since[stream] and is_unread(pinfo) then tls_since[stream] = pinfo.number end
+    return tls_since[stream] ~= nil and tls_since[stream] <= pinfo.number
+  end
+
   function proto.dissector(b, pinfo, tree)
-    if are_tls(b) then return call_tls(b, pinfo, tree) end
+    if is_for_tls(b, pinfo) then
+      is_in_tls = true
+      local done = call_tls(b, pinfo, tree)
+      is_in_tls = false
+      return done
+    end
+    if not tcp_stream() then return ask_for_rest(b, pinfo) end
     pinfo.cols.protocol = column
     local stream, stop, shown = stream_of(pinfo), b:len(), {}
     local direction, position = begin(b, pinfo)

@@ -196,17 +196,15 @@ end
 
 function shows.list(t, b, s, part, value, wire)
   local tree = t:add(range_of(b, part), wire.name)
-  for n, element in ipairs(value.elements) do
-    if n > SHOWN_ELEMENTS_MAX then return end
-    shows[wire.element.kind](tree, b, s, element, element, wire.element)
+  for _, element in ipairs(value.elements) do
+    shows[wire.element.kind](tree_for_element(tree), b, s, element, element, wire.element)
   end
 end
 
 function shows.map(t, b, s, part, value, wire)
   local tree = t:add(range_of(b, part), wire.name)
-  for n, member in ipairs(value.members) do
-    if n > SHOWN_ELEMENTS_MAX then return end
-    local entry = tree:add(range_of(b, member), member.name)
+  for _, member in ipairs(value.members) do
+    local entry = tree_for_element(tree):add(range_of(b, member), member.name)
     entry:add(wire.key_field, b(member.at - 1, member.value.at - member.at), tonumber(member.name))
     shows[wire.element.kind](entry, b, s, member.value, member.value, wire.element)
   end
@@ -261,7 +259,7 @@ local function dissect_json_messages(proto, F, experts, messages, column)
     end
     for _, member in ipairs(value.members) do
       if not declared[member.name] then
-        item:add(F.other, range_of(b, member), shown_text(s:sub(member.at, member.stop - 1)))
+        tree_for_element(item):add(F.other, range_of(b, member), shown_text(s:sub(member.at, member.stop - 1)))
       end
     end
     return first
@@ -288,6 +286,7 @@ local function dissect_json_messages(proto, F, experts, messages, column)
     local members, message, wrong = meaning_of(value, side)
     local first = add_members(item, b, s, value, members, message)
     wrong = malformed or wrong or first or overflows and "out_of_range"
+    report_unshown(item, experts.unshown)
     if wrong then item:add_proto_expert_info(experts.problem, wrong) end
     if not message then return "Unknown" end
     if message.is_failure then item:add_proto_expert_info(experts.failure, message.name) end

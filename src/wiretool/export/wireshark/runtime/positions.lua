@@ -14,7 +14,7 @@ local function receiver_of(pinfo)
 end
 
 -- Follows where the next frame of each direction begins, so that a dissector knows whether its bytes begin with one.
--- Returns three functions: `forget` everything, `begin` with the bytes of a call, and `finish` that call.
+-- Returns four functions: `forget` everything, `begin` with the bytes of a call, `finish` that call, and `is_unread`.
 local function follow_positions()
   local directions, unusual = {}, {}
   local as_expected = { is_in_step = true, rest = 0 }
@@ -32,6 +32,14 @@ local function follow_positions()
     end
     if not both[sender] then both[sender] = { is_new = true } end
     return both[sender]
+  end
+
+  -- Whether no bytes of this direction were read before, and no frame is expected in the other one.
+  local function is_unread(pinfo)
+    local both = directions[tcp_stream().value]
+    if not both then return true end
+    local other = both[receiver_of(pinfo)]
+    return not both[sender_of(pinfo)] and not (other and other.boundary)
   end
 
   -- Whether a connection was seen from its beginning, and nothing is missing since.
@@ -90,5 +98,5 @@ local function follow_positions()
     direction.is_cut = size ~= nil
   end
 
-  return forget, begin, finish
+  return forget, begin, finish, is_unread
 end

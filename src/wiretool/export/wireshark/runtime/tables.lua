@@ -12,7 +12,7 @@ local FLATBUFFERS = 1
 -- `read_root` catches.
 local function make_table_reader(problem)
   local read_table
-  local tables_left, bytes_left, shown_left, is_exact
+  local tables_left, bytes_left, is_exact
 
   local function fail(path) error({ path = path }, 0) end
 
@@ -35,6 +35,7 @@ local function make_table_reader(problem)
     local count = count_at(b, at, stop, 1, slot.path)
     local raw = count > 0 and b:raw(at + 4, count) or ""
     if not is_utf8(raw) then fail(slot.path) end
+    if is_exact and (at + 4 + count == stop or b(at + 4 + count, 1):uint() > 0) then fail(slot.path) end
     if count > 0 then t:add(slot.field, b(at + 4, count), (raw:gsub("%z", "\xE2\x90\x80"))) end
   end
 
@@ -45,10 +46,11 @@ local function make_table_reader(problem)
 
   function readers.numbers(t, b, base, stop, at, slot)
     local count = count_at(b, at, stop, slot.width, slot.path)
-    for n = 0, math.min(count, shown_left) - 1 do
-      t:add_le(slot.field, b(at + 4 + n * slot.width, slot.width))
+    if is_exact and (at + 4 - base) % slot.width > 0 then fail(slot.path) end
+    for n = 0, count - 1 do
+      local tree = tree_for_element(t)
+      if tree ~= nothing then tree:add_le(slot.field, b(at + 4 + n * slot.width, slot.width)) end
     end
-    shown_left = shown_left - count
   end
 
   function readers.table(t, b, base, stop, at, slot, depth)
@@ -60,16 +62,16 @@ local function make_table_reader(problem)
   function readers.tables(t, b, base, stop, at, slot, depth)
     local count = count_at(b, at, stop, 4, slot.path)
     for n = 1, count do
-      if shown_left <= 0 then t = nothing end
       local where = at + 4 * n
-      readers.table(t, b, base, stop, where + number(b, where, stop, 4, slot.path), slot, depth)
+      readers.table(tree_for_element(t), b, base, stop, where + number(b, where, stop, 4, slot.path), slot, depth)
     end
   end
 
   function readers.union(t, b, base, stop, at, slot, depth, tag)
     local slots = slot.members[tag]
-    if at + 4 > stop then fail(slot.path) end
-    if slots then read_table(t:add(b(at, stop - at), slot.name), b, base, stop, at, slots, depth + 1) end
+    if not slots and not is_exact then return end
+    if not slots or at + 4 > stop then fail(slot.path) end
+    read_table(t:add(b(at, stop - at), slot.name), b, base, stop, at, slots, depth + 1)
   end
 
   -- Refuses a table that a writer of this schema would have laid out differently.
@@ -78,16 +80,24 @@ local function make_table_reader(problem)
     for n = #slots + 1, (size - 4) / 2 do
       if b(vtable + 2 + 2 * n, 2):le_uint() > 0 then fail("") end
     end
+    local fields, used = {}, 4
     for n, slot in ipairs(slots) do
       local offset = 2 + 2 * n < size and b(vtable + 2 + 2 * n, 2):le_uint() or 0
       if offset == 0 and slot.required then fail(slot.path) end
-      if offset > 0 and (at - base + offset) % (slot.kind == "scalar" and slot.width or 4) > 0 then fail(slot.path) end
-      if offset > 0 and slot.kind == "scalar" and b:raw(at + offset, slot.width) == slot.default then fail(slot.path) end
+      if offset > 0 then fields[#fields + 1] = { offset = offset, slot = slot } end
+    end
+    table.sort(fields, function(one, two) return one.offset < two.offset end)
+    for _, each in ipairs(fields) do
+      local slot, is_scalar = each.slot, each.slot.kind == "scalar"
+      local width = is_scalar and slot.width or 4
+      if each.offset < used or (at - base + each.offset) % width > 0 then fail(slot.path) end
+      if is_scalar and b:raw(at + each.offset, width) == slot.default then fail(slot.path) end
+      used = each.offset + width
     end
   end
 
   function read_table(t, b, base, stop, at, slots, depth)
-    tables_left, shown_left = tables_left - 1, shown_left - 1 - #slots
+    tables_left = tables_left - 1
     if depth > NESTING_MAX or tables_left < 0 then fail("") end
     if at < base or at + 4 > stop then fail("") end
     local vtable = at - b(at, 4):le_int()
@@ -119,7 +129,6 @@ local function make_table_reader(problem)
   -- `exact`: what a writer of this schema never makes is refused too.
   return function(t, b, at, stop, slots, kind, exact)
     is_exact, tables_left, bytes_left = exact, math.min(TABLES_MAX, stop - at), SHARING_MAX * (stop - at)
-    shown_left = SHOWN_ELEMENTS_MAX
     local done, why = pcall(function()
       read_table(t, b, at, stop, at + number(b, at, stop, 4, ""), slots, 1)
     end)
@@ -161,11 +170,8 @@ local function make_batch_reader(problem, read_root)
   end
 
   local function read_elements(t, b, at, stop, member)
-    local shown = 0
     while at < stop and b(at, 1):uint() ~= member.stop do
-      shown = shown + 1
-      if shown > SHOWN_ELEMENTS_MAX then t = nothing end
-      local item = t:add(b(at, stop - at), member.name)
+      local item = tree_for_element(t):add(b(at, stop - at), member.name)
       local after = read_element(item, b, at, stop, member)
       if not after then return nil end
       item:set_len(after - at)
@@ -197,7 +203,7 @@ local function make_batch_reader(problem, read_root)
   -- Returns whether all messages could be read.
   return function(t, b, at, stop, batch)
     while at < stop do
-      local item = t:add(b(at, stop - at), batch.name)
+      local item = tree_for_element(t):add(b(at, stop - at), batch.name)
       local after = read_batch(item, b, at, stop, batch)
       if not after then return false end
       item:set_len(after - at)
@@ -259,16 +265,18 @@ local function dissect_table_frames(proto, F, experts, frames, column)
     return operation, is_response, schema.tables[name], is_error
   end
 
-  local function reads(schema, b, at, is_exact)
+  -- Whether the header of a whole frame, which ends at `stop`, can be read.
+  local function reads(schema, b, at, stop, is_exact)
     local _, _, slots = meaning_of(schema, b, at)
     local first = at + form.header_bytes
     local length = b(at + header_at, 3):uint()
+    if first + length > stop - 4 then return false end
     return length == 0 or not slots or read_root(nothing, b, first, first + length, slots, "", is_exact)
   end
 
-  function form.is_message(b, at)
+  function form.is_message(b, at, stop)
     for _, schema in ipairs(schemas) do
-      if reads(schema, b, at) then return true end
+      if reads(schema, b, at, stop) then return true end
     end
     return false
   end
@@ -287,7 +295,8 @@ local function dissect_table_frames(proto, F, experts, frames, column)
     if operation == schema.unknown and not is_error or bit.band(number(b, at, "flags"), bit.bnot(schema.flags)) ~= 0 then
       return false
     end
-    if length == 0 and operation.needs_header and not is_response or not reads(schema, b, at, true) then return false end
+    if first == last and b(last, 4):uint() > 0 then return false end -- the checksum of no bytes is 0
+    if length == 0 and operation.needs_header and not is_response or not reads(schema, b, at, stop, true) then return false end
     return not has_batches(schema, operation, slots) or read_batches(nothing, b, first, last, operation.batch)
   end
 
@@ -362,6 +371,7 @@ local function dissect_table_frames(proto, F, experts, frames, column)
       add_payload(item, b, first + length, last, operation, is_batches)
       item:add(F.checksum, b(last, 4))
     end
+    report_unshown(item, experts.unshown)
     values.stream_id = b:raw(at + places.stream_id[2], places.stream_id[3])
     link_message(is_response and response or request, values, stream, pinfo, place_of(b, at), item)
     return is_response and name .. " response" or name

@@ -59,6 +59,7 @@ local function dissect_typed_frames(proto, F, experts, messages, length_max, col
       item:add_proto_expert_info(experts.problem, "unknown-type: no message has type " .. kind)
     end
     if done < stop then item:add(F.left_over, b(done, stop - done)) end
+    report_unshown(item, experts.unshown)
     return name
   end
 

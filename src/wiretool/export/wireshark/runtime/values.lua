@@ -50,15 +50,35 @@ local function is_utf8(raw)
   return true
 end
 
--- Elements of a list that are shown: Wireshark refuses a packet of a million items.
-local SHOWN_ELEMENTS_MAX = 10000
-
 -- A tree that shows nothing: messages are read with it to see whether they fit.
 local nothing = {}
 function nothing.add() return nothing end
 function nothing.add_le() return nothing end
 function nothing.set_len() end
 function nothing.add_proto_expert_info() end
+
+-- Elements of lists that are shown of a frame: Wireshark refuses a packet of a million items.
+local SHOWN_ELEMENTS_MAX = 10000
+local shown_elements, unshown_elements = 0, 0
+
+-- Returns the tree for one more element of a list: `nothing` where enough are shown.
+local function tree_for_element(t)
+  if t == nothing then return nothing end
+  if shown_elements == SHOWN_ELEMENTS_MAX then
+    unshown_elements = unshown_elements + 1
+    return nothing
+  end
+  shown_elements = shown_elements + 1
+  return t
+end
+
+-- Adds the number of elements of a frame that are not shown to its item. Elements within those do not count.
+local function report_unshown(item, expert)
+  if unshown_elements > 0 then
+    item:add_proto_expert_info(expert, string.format("%d elements of lists are not shown", unshown_elements))
+  end
+  shown_elements, unshown_elements = 0, 0
+end
 
 -- Makes the readers that all messages of a protocol share; `problem` is its expert field.
 -- They return where a value ends, or nil and where it begins.
@@ -107,11 +127,5 @@ local function make_readers(problem)
     return at + length
   end
 
-  -- Shows that the other elements of a list are not shown, and returns the tree that they go to.
-  local function unshown(t, b, at, stop, path, count)
-    t:add(b(at, stop - at), string.format("%s: not shown: %d elements altogether", path, count))
-    return nothing
-  end
-
-  return short, bad, unshown, counted_text, counted_bytes, measured
+  return short, bad, counted_text, counted_bytes, measured
 end
