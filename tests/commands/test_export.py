@@ -115,3 +115,16 @@ def test_json_schema_of_an_unknown_protocol_keeps_the_file(tmp_path: Path, name:
     assert ended.returncode == 2
     assert ended.stderr.decode().startswith(f"wiretool: no protocol is called {name!r}; there are pravega, ")
     assert (tmp_path / "kept").read_text() == "as it was"
+
+
+@pytest.mark.parametrize("path", [".local/lib/wireshark/plugins/wiretool.lua", ".local/lib/wireshark/extcap/wiretool"])
+def test_files_of_others_are_not_replaced(path: str, tmp_path: Path) -> None:
+    other = tmp_path / path
+    other.parent.mkdir(parents=True)
+    other.write_text("mine")
+    environment = {name: value for name, value in os.environ.items() if name != "XDG_CONFIG_HOME"}
+    ended = run("export", "wireshark", "--install", env={**environment, "HOME": str(tmp_path)})
+    why = "not written by `wiretool export wireshark`; move it away, and install again"
+    assert (ended.returncode, ended.stderr.decode()) == (2, f"wiretool: {other}: {why}\n")
+    assert [each for each in tmp_path.rglob("*") if each.is_file()] == [other]
+    assert other.read_text() == "mine"

@@ -13,7 +13,7 @@ import pytest
 import trustme
 
 from tests.helpers.examples import needs_protocol
-from tests.helpers.forked import Forked
+from tests.helpers.forked import Forked, run
 from tests.helpers.servers import started, wiretool
 from wiretool.capture.tls.keylog import KeyLog
 from wiretool.commands.serve.run import check_ready_file
@@ -29,6 +29,16 @@ def greeted(address: tuple[str, int]) -> bytes:
     with socket.create_connection(address, timeout=10) as client:
         client.sendall(HELLO)
         return client.recv(4096)
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [("serve sbp", "--control"), ("serve sbp", "--listen"), ("serve offramp", "--road"), ("tap sbp", "--upstream")],
+)
+def test_an_empty_text_is_refused(command: str, option: str) -> None:
+    ended = run(*command.split(), option, "")
+    assert ended.returncode == 2
+    assert ended.stderr.decode() == f"wiretool: {option}: the text is empty; expected a value\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

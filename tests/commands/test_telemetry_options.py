@@ -42,6 +42,14 @@ def test_other_texts_are_refused(text: str) -> None:
     assert str(caught.value).startswith(f"--otlp {text}: ")
 
 
+@pytest.mark.parametrize("text", ["http://user:secret@127.0.0.1:1/", "http://user:secret@h:port", "http://TOKEN@h"])
+def test_a_password_is_refused_and_not_shown(text: str) -> None:
+    with pytest.raises(UsageError, match=r"--otlp http://\*\*\*@") as caught:
+        traces_url(text)
+    assert "secret" not in str(caught.value)
+    assert "TOKEN" not in str(caught.value)
+
+
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     name = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
     monkeypatch.delitem(sys.modules, "wiretool.net.telemetry.spans", raising=False)

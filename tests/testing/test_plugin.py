@@ -173,6 +173,43 @@ def test_it(sbp_server):
     )
 
 
+def test_a_mark_that_applies_to_no_server_is_a_warning(pytester: pytest.Pytester) -> None:
+    source = """
+import pytest
+
+@pytest.mark.wiretool("pravega", fault='message == "Hello": drop')
+def test_other(sbp_server):
+    pass
+
+@pytest.mark.wiretool(fault='message == "Hello": drop')
+def test_without():
+    pass
+
+@pytest.mark.wiretool(options={"rate": 200})
+class TestAll:
+    def test_without(self):
+        pass
+"""
+    result = run(pytester, source, "-W", "default")
+    result.assert_outcomes(passed=3, warnings=2)
+    shown = result.stdout.str()
+    assert "UnappliedMarkWarning: @pytest.mark.wiretool: the test has no server of pravega" in shown
+    assert "UnappliedMarkWarning: @pytest.mark.wiretool: the test has no server of wiretool" in shown
+
+
+def test_an_address_of_other_machines_stops_the_run(pytester: pytest.Pytester) -> None:
+    source = """
+import pytest
+
+@pytest.mark.wiretool(options={"listen": "0.0.0.0:0"})
+def test_it(sbp_server):
+    pass
+"""
+    result = run(pytester, source)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*options: address 0.0.0.0:0: not a loopback address; expected 127.0.0.1 or ::1"])
+
+
 def test_a_bad_mark_of_a_test_without_a_server_stops_the_run(pytester: pytest.Pytester) -> None:
     result = run(pytester, 'import pytest\n\n@pytest.mark.wiretool(falt="x")\ndef test_it():\n    pass\n')
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -21,6 +21,16 @@ def text_parser(option: str, expected: str) -> Callable[[str], str]:
     return parse
 
 
+def refuse_empty(ctx: typer.Context) -> None:
+    """UsageError for an option that is given an empty text, as from an unset variable of the shell."""
+    for option in ctx.command.params:
+        value = ctx.params.get(option.name or "")
+        source = ctx.get_parameter_source(option.name or "")
+        is_empty = value == "" or (isinstance(value, list | tuple) and "" in value)
+        if is_empty and source is not None and source.name == "COMMANDLINE":
+            raise UsageError(f"{option.opts[0]}: the text is empty; expected a value")
+
+
 def file_parser(option: str) -> Callable[[str], Path]:
     """Return a parser of the name of a file for an option, as `_path_parser` does."""
     return _path_parser(option, "the name of a file")

@@ -99,7 +99,7 @@ def _path_of(recording: RecordingSource) -> Path:
     """Return the path of a recording. UsageError if the file does not exist."""
     path = recording.recording if isinstance(recording, MockServer) else Path(recording)
     if not path.is_file():
-        raise UsageError(f"{path}: no such file; expected a recording")
+        raise UsageError(f"{path}: {'not a file' if path.exists() else 'no such file'}; expected a recording")
     return path
 
 

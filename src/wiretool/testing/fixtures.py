@@ -1,6 +1,6 @@
 """The fixtures: a mock server for one test, with its marks checked and its recording kept where the test fails."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from wiretool.errors import WiretoolError
 from wiretool.testing.marks import ServerSettings, arguments_from, settings_from
 from wiretool.testing.mock_server import MockServer
 from wiretool.testing.recordings import decode_command, new_recording, note_ports
-from wiretool.testing.start import endpoints_of, mock_from, start_mock
+from wiretool.testing.start import addresses_for, endpoints_of, listen_options, mock_from, start_mock
 
 MARK = "wiretool"
 #: The last lines of the log of a server that the report of a failed test has.
@@ -19,6 +19,10 @@ LOG_LINES = 20
 
 class UnappliedFaultWarning(UserWarning):
     """A fault rule of a test never acted."""
+
+
+class UnappliedMarkWarning(UserWarning):
+    """No server of a test is one that a mark of the test applies to."""
 
 
 class TestServers:
@@ -47,7 +51,9 @@ def settings_of(item: pytest.Item, protocol: str) -> ServerSettings:
         (mark.args, mark.kwargs) for mark in item.iter_markers(MARK)
     ]
     plain = settings_from(((names, _without_rules(kw)) for names, kw in marks), protocol, ())
-    mock = mock_from(protocol, arguments_from(plain.options))
+    arguments = arguments_from(plain.options)
+    mock = mock_from(protocol, arguments)
+    addresses_for(mock, listen_options(mock, arguments))
     return settings_from(marks, protocol, endpoints_of(mock).values())
 
 
@@ -78,6 +84,16 @@ def serve_test(request: pytest.FixtureRequest, protocol: str) -> Iterator[MockSe
         item.warn(UnappliedFaultWarning(f"fault {rule!r} never acted on the mock server of {protocol}"))
     if why:
         pytest.fail(f"{item.nodeid}: the mock server of {protocol} has failed: {why}", pytrace=False)
+
+
+def warn_of_unapplied(item: pytest.Item, fixtures: Collection[str]) -> None:
+    """Warn of marks of the test itself that apply to no server; `fixtures` are the protocols of its fixtures."""
+    started = item.stash.get(SERVERS, TestServers()).servers
+    protocols = {*fixtures, *(server.protocol for server in started)}
+    for mark in item.own_markers:
+        if mark.name == MARK and not (protocols if not mark.args else protocols.intersection(mark.args)):
+            names = " or ".join(map(str, mark.args)) or "wiretool"
+            item.warn(UnappliedMarkWarning(f"@pytest.mark.wiretool: the test has no server of {names}"))
 
 
 def recordings_folder(request: pytest.FixtureRequest) -> Path:

@@ -66,7 +66,8 @@ class FaultRule:
 
     def remove(self) -> None:
         """Take it out of force."""
-        self._running().remove_rule(self._number)
+        __tracebackhide__ = True
+        shortened(lambda: self._running().remove_rule(self._number))
 
 
 class MockServer:
@@ -108,6 +109,7 @@ class MockServer:
     @property
     def controller(self) -> Address:
         """The address of the controller. UsageError for a protocol without one."""
+        __tracebackhide__ = True
         if "controller" not in self.addresses:
             raise UsageError(f"{self.protocol}: no endpoint is a controller; expected {', '.join(self.addresses)}")
         return self.addresses["controller"]
@@ -129,6 +131,8 @@ class MockServer:
         __tracebackhide__ = True
         from wiretool.faults import parse_rule
 
+        if not isinstance(rule, str):
+            raise UsageError(f"fault {rule!r}: expected the text of a rule")
         try:
             parse_rule(rule, protocols=list(self._protocols.values()))
             return FaultRule(self._running, self._running().add_rule(rule), rule)
@@ -138,7 +142,7 @@ class MockServer:
     def received(self, where: str = "", *, count: int = 0, timeout_s: float = 5.0) -> list[Record]:
         """Return the messages of clients that match a filter expression, in order.
 
-        Wait until there are `count`, but no longer than `timeout_s`. UsageError for a bad expression.
+        Wait until there are `count`. Unmet where there are fewer after `timeout_s`, UsageError for a bad expression.
         """
         __tracebackhide__ = True
         return self._messages("client", where, count, timeout_s)
@@ -155,7 +159,11 @@ class MockServer:
             __tracebackhide__ = True
             return [record for record in self._select(where) if record.kind == "frame" and record.side == side]
 
-        return wait_for(find, lambda found: len(found) >= count, timeout_s)
+        found = wait_for(find, lambda found: len(found) >= count, timeout_s)
+        if len(found) < count:
+            which = f"messages of the {side}" + (f" where {where}" if where else "")
+            raise Unmet(f"{len(found)} {which} within {timeout_s:g} s; expected {count}")
+        return found
 
     def _select(self, where: str) -> list[Record]:
         """Return the records of the recording that match an expression."""
@@ -194,11 +202,12 @@ class MockServer:
     def operate(self, name: str, **arguments: object) -> Mapping[str, Any]:
         """Change the state of the server from outside, as `wiretool control` does. UsageError if it cannot."""
         __tracebackhide__ = True
-        return self._running().operate(name, arguments)
+        return shortened(lambda: self._running().operate(name, arguments))
 
     def restart(self) -> None:
         """Reset every connection and forget all state, as a server that crashed."""
-        self._running().restart()
+        __tracebackhide__ = True
+        shortened(lambda: self._running().restart())
 
     def stop(self) -> None:
         """Close all connections. WiretoolError, or the exception of a plugin's mock, where the server has failed."""
@@ -223,6 +232,15 @@ class MockServer:
         if self._is_stopped:
             raise UsageError(f"the mock server of {self.protocol} is stopped")
         return self._mock
+
+
+def shortened(act: Callable[[], T]) -> T:
+    """Return the result of an act; its error has no traceback of its own, so that a test shows its own line."""
+    __tracebackhide__ = True
+    try:
+        return act()
+    except WiretoolError as err:
+        raise err.with_traceback(None) from None
 
 
 def wait_for(look: Callable[[], T], is_enough: Callable[[T], bool], timeout_s: float) -> T:

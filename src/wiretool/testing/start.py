@@ -72,9 +72,9 @@ def addresses_for(mock: "Mock", listens: Mapping[str, str]) -> "dict[str, Addres
     from wiretool.net.addresses import is_loopback
 
     addresses = listens_for(mock, listens, opens_all=True)
-    for name, address in addresses.items():
+    for address in addresses.values():
         if not is_loopback(address.host):
-            raise UsageError(f"{name} {address}: not a loopback address; expected 127.0.0.1 or ::1")
+            raise UsageError(f"options: address {address}: not a loopback address; expected 127.0.0.1 or ::1")
     return addresses
 
 

@@ -5,7 +5,14 @@ import sys
 from pathlib import Path
 
 from wiretool import __version__
-from wiretool.commands.export.extcap_launcher import extcap_folders, install_launcher, make_folder
+from wiretool.commands.export.extcap_launcher import (
+    LAUNCHER,
+    MARK,
+    check_own,
+    extcap_folders,
+    install_launcher,
+    make_folder,
+)
 from wiretool.commands.options import tell
 from wiretool.errors import UsageError
 from wiretool.export.wireshark import is_exportable, is_read_by_wireshark, make_dissector
@@ -14,6 +21,8 @@ from wiretool.sinks.output import open_whole_output
 
 #: The name of the dissector among the plugins of Wireshark.
 PLUGIN = "wiretool.lua"
+#: The text near its beginning.
+PLUGIN_MARK = "by `wiretool export wireshark`"
 
 
 def export_wireshark(output: Path | None, *, is_installed: bool) -> None:
@@ -22,7 +31,10 @@ def export_wireshark(output: Path | None, *, is_installed: bool) -> None:
         raise UsageError("-o and --install: expected one of them")
     if is_installed:
         output = plugin_folder() / PLUGIN
-        for folder in (output.parent, *interface_folders()):  # all before any file is written
+        check_own(output, PLUGIN_MARK)  # all before anything is written
+        for folder in interface_folders():
+            check_own(folder / LAUNCHER, MARK)
+        for folder in (output.parent, *interface_folders()):
             make_folder(folder)
     exported = [each for each in PROTOCOLS.values() if is_exportable(each)]
     with open_whole_output(output) as out:

@@ -21,9 +21,11 @@ from wiretool.commands.options import (
     TlsKey,
     WrittenKeyLog,
 )
+from wiretool.commands.target_options import refuse_empty
 
 
 def serve(
+    ctx: typer.Context,
     protocol: Annotated[
         str, typer.Argument(metavar="PROTOCOL", show_default=False, help="protocol of the server: {with server}")
     ],
@@ -85,6 +87,7 @@ def serve(
     duration: ServingSeconds = None,
 ) -> None:
     """Run a mock server until Ctrl-C."""
+    refuse_empty(ctx)
     from wiretool.commands.serve.options import MockArguments
     from wiretool.commands.serve.run import ServeOptions, in_setup, listens_for, mutated, serving
     from wiretool.net.serving.run import run

@@ -1,5 +1,6 @@
 """The observer of a server or tap, where options ask for one: `--control` for metrics, `--otlp` for spans."""
 
+import re
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -60,7 +61,10 @@ def sender_for(text: str, *, seen_by: Side) -> "SpanSender":
 
 def traces_url(text: str) -> str:
     """Return the URL that spans are sent to: the path of traces is added to a base URL."""
-    problem = f"--otlp {text}: not a URL; expected http://HOST:PORT or https://HOST:PORT, such as http://127.0.0.1:4318"
+    shown = re.sub("//[^/]*@", "//***@", text)
+    problem = (
+        f"--otlp {shown}: not a URL; expected http://HOST:PORT or https://HOST:PORT, such as http://127.0.0.1:4318"
+    )
     try:
         parts = urlsplit(text)
         is_url = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -68,6 +72,8 @@ def traces_url(text: str) -> str:
         raise UsageError(problem) from err
     if not is_url or parts.query or parts.fragment or any(map(str.isspace, text)):
         raise UsageError(problem)
+    if parts.username is not None or parts.password is not None:
+        raise UsageError(f"--otlp {shown}: a password in a URL; expected headers in OTEL_EXPORTER_OTLP_HEADERS")
     return text if parts.path.endswith(TRACES_PATH) else text.rstrip("/") + TRACES_PATH
 
 

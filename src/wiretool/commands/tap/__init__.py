@@ -31,9 +31,11 @@ from wiretool.commands.tap.options import (
     UpstreamController,
     UpstreamTls,
 )
+from wiretool.commands.target_options import refuse_empty
 
 
 def tap(
+    ctx: typer.Context,
     protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="protocol of the server")],
     upstream: UpstreamAddress,
     listen: ListenAddress = "",
@@ -72,6 +74,7 @@ def tap(
 
     Fault rules change the traffic; --record writes it to a capture.
     """
+    refuse_empty(ctx)
     from wiretool.commands.serve.run import ServeOptions
     from wiretool.commands.tap.run import Shown, Side, tapping
     from wiretool.net.serving.run import run
