@@ -18,7 +18,7 @@ from wiretool.capture.tls.keylog import KeyLog
 from wiretool.dissect.dissector import read
 from wiretool.errors import CaptureError
 from wiretool.export.wireshark import make_dissector
-from wiretool.export.wireshark.fields import filter_prefix
+from wiretool.export.names import filter_prefix
 from wiretool.protocols.base.registry import PROTOCOLS
 
 CAPTURES = Path(__file__).parents[3] / "captures"
