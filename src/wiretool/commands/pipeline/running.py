@@ -82,7 +82,7 @@ def secrets_of(captures: Sequence[Path], keys: "KeyLog") -> bytes:
     for path in captures_in(captures, lambda note: None):  # the run reports these notes
         with suppress(CaptureError):
             next(read_packets([path], keys), None)
-    return keys.take_new()
+    return keys.lines()
 
 
 def _engine(name: str, master: str) -> "Engine":
