@@ -3,7 +3,7 @@
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from errno import EACCES, EISDIR
 from io import BufferedReader
@@ -20,7 +20,7 @@ from wiretool.units import DURATION, SHARE, counted
 
 if TYPE_CHECKING:
     from wiretool.capture.tls.keylog import KeyLog
-    from wiretool.ledger import Ledger
+    from wiretool.ledger import ConnectionAccount, Ledger
     from wiretool.protocols.base.protocol import Protocol
 
 
@@ -354,7 +354,12 @@ def foreign_connections(book: "Ledger") -> str:
 
 def report_keys(path: Path | None, book: "Ledger") -> None:
     """Report TLS connections that were not decrypted, and a key log that was of no use."""
-    rows = [row for row in book.connections if row.tls]
+    report_decryption(path, book.connections)
+
+
+def report_decryption(path: Path | None, connections: "Iterable[ConnectionAccount]") -> None:
+    """Report as `report_keys` does for these connections."""
+    rows = [row for row in connections if row.tls]
     closed = sum(not row.is_decrypted for row in rows)
     if path is not None and closed == len(rows):
         why = f"decrypts none of the {counted(closed, 'TLS connection')}" if closed else "no connection is TLS"
