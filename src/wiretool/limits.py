@@ -87,16 +87,20 @@ UNFINISHED_SEGMENT_BYTES = 200
 RECOGNISE_BYTES_MAX = 1024 * 1024
 RECOGNISE_UNEXPECTED_BYTES_MAX = 32 * 1024
 RECOGNISE_FRAMES_MAX = 32
-#: TLS: bytes of one connection held until the hellos of both sides are complete, and those of a client that wait for
-#: its server (early data); bytes after a gap in which the next record is searched for (records have 18 KB at most), how
-#: many records may have been lost there, and how many bytes are tried to be opened, each with the key of every number.
+#: TLS: bytes of one connection held until the hellos of both sides are complete, and those of a side that wait for the
+#: other one (early data) or for a secret that a live key log lacks, for so long at most (capture time); bytes after a
+#: gap in which the next record is searched for (records have 18 KB at most), how many records may have been lost there,
+#: and how many bytes are tried to be opened, each with the key of every number.
 TLS_HELLO_BYTES_MAX = 64 * 1024
 TLS_HELD_BYTES_MAX = 1024 * 1024
+TLS_SECRET_WAIT_NS_MAX = 30_000_000_000
 TLS_SEARCH_BYTES_MAX = 64 * 1024
 TLS_LOST_RECORDS_MAX = 2_048
 TLS_TRIED_BYTES_MAX = 128 * 1024 * 1024
-#: TLS: connections of which secrets are kept; each takes about a kilobyte.
+#: TLS: connections of which secrets are kept, five labels at most of each: less than a kilobyte; bytes of a key log
+#: that are read at once.
 TLS_SECRETS_MAX = 1_000_000
+KEYLOG_READ_BYTES_MAX = 16 * 1024 * 1024
 #: Dissect: capture time after which a live source no longer holds messages for the sake of a surer protocol. With the
 #: time between two ticks (commands/decode/growing.py) after it, the first message still appears within 200 ms.
 UNDECIDED_NS_MAX = 150_000_000

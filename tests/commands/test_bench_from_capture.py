@@ -7,9 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.captures import pcap_bytes, tcp_packets
+from tests.helpers.forked import run_text
 from tests.helpers.servers import started, wiretool
+from tests.helpers.tls import talk_tls
 from tests.load.recordings import Known, record, record_all
 from wiretool.batches.rows import batch_of
+from wiretool.commands.bench.fitting import recorded
+from wiretool.commands.bench.options import BenchOptions, Spread
 from wiretool.dissect.dissector import read
 from wiretool.load.planning.fitting import fitted
 from wiretool.load.planning.recorded import Recorded
@@ -141,3 +146,31 @@ def test_of_several_protocols_one_has_to_be_picked(tmp_path: Path) -> None:
     ended = wiretool("bench", "--from-capture", str(path))
     assert ended.returncode == 2
     assert "8 appends of pravega and 8 appends of sbp are in it; pick one with --protocol" in ended.stderr
+
+
+def options_for(capture: Path, keylog: Path | None) -> BenchOptions:
+    return BenchOptions(Load(rate=""), "", (), None, (), None, Spread(), "", from_capture=capture, keylog=keylog)
+
+
+def test_a_recording_of_tls_is_taken_with_its_secrets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    frames = [record for record in read(WRITE) if record.kind == "frame" and record.protocol == "pravega"]
+    of_one = next(each.connection for each in frames if each.message == "SetupAppend")
+    clear = [(each.side, each.raw) for each in frames if each.connection == of_one]
+    talk, server = talk_tls(clear), ("10.0.0.2", 12345)
+    keylog, paths = tmp_path / "keys", [tmp_path / "clear.pcap", tmp_path / "tls.pcap"]
+    keylog.write_bytes(talk.keylog)
+    for path, said in zip(paths, (clear, talk.says), strict=True):
+        path.write_bytes(pcap_bytes(tcp_packets(said, server=server)))
+    found = [recorded(options_for(*each))[0] for each in ((paths[0], None), (paths[1], keylog))]
+    words = [fitted(Load(rate=""), each, name="x", is_verified=True, has_target=False).words for each in found]
+    assert words[0] == words[1]
+    assert "--protocol pravega" in words[0]
+    assert capsys.readouterr().err == ""
+    assert not recorded(options_for(paths[1], None))[0].seen
+    assert "1 of 1 TLS connection not decrypted; give the secrets with --keylog FILE" in capsys.readouterr().err
+
+
+def test_secrets_without_a_recording_are_refused() -> None:
+    ended = run_text("bench", "--keylog", WRITE, *SHORT)
+    expected = "wiretool: --keylog: has the secrets of a capture; requires --from-capture\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", expected)

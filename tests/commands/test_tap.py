@@ -65,9 +65,12 @@ def test_tls_on_either_side(tmp_path: Path) -> None:
     authority.cert_pem.write_to_path(roots)
     context = ssl.create_default_context()
     authority.configure_trust(context)
-    with started(tmp_path, *SERVE, "--tls-cert", str(certificate)) as server:
+    logs = {name: tmp_path / f"{name}.keys" for name in ("client", "tap", "server")}
+    context.keylog_filename = str(logs["client"])
+    with started(tmp_path, *SERVE, "--tls-cert", str(certificate), "--keylog", str(logs["server"])) as server:
         upstream = f"localhost:{server.doors['store'][1]}"
-        tls = ("--upstream-tls", "--upstream-ca", str(roots), "--tls-cert", str(certificate))
+        tls = ["--upstream-tls", "--upstream-ca", str(roots), "--tls-cert", str(certificate)]
+        tls += ["--keylog", str(logs["tap"])]
         arguments = ("tap", "pravega", "--listen", ANY, "--upstream", upstream, *tls, "--format", "ndjson")
         with started(tmp_path, *arguments, name="tap") as tap:
             with (
@@ -77,6 +80,14 @@ def test_tls_on_either_side(tmp_path: Path) -> None:
                 assert greeted(client) == ANSWER
             assert tap.stop() == 0
     assert len(tap.stdout.splitlines()) == 2
+    secrets = {name: secrets_in(path) for name, path in logs.items()}
+    assert len(secrets["client"]) == len(secrets["server"]) == 5
+    assert secrets["tap"] == secrets["client"] | secrets["server"]
+
+
+def secrets_in(keylog: Path) -> set[bytes]:
+    """Return the lines of a key log, without comments."""
+    return {line for line in keylog.read_bytes().splitlines() if not line.startswith(b"#")}
 
 
 def test_the_controller_sends_its_clients_to_the_tap(tmp_path: Path) -> None:

@@ -244,3 +244,27 @@ def test_a_live_source_waits_for_the_secrets_that_a_program_writes() -> None:
 
     seen = list(read_from(source(), keys=keys))
     assert len(messages(seen)) == len(clear)
+
+
+def test_a_live_source_waits_for_secrets_that_are_written_one_by_one() -> None:
+    """Those of the handshake come first, and the messages keep their order and their requests."""
+    clear = clear_of("sbp", "rs_append.pcap")
+    talk = talk_tls(clear, setup=version(TLS_1_3))
+    packets = tcp_packets(talk.says, server=("10.0.0.2", 10911))
+    lines = sorted(talk.keylog.splitlines(keepends=True), key=lambda line: (b"_HANDSHAKE_" not in line, line))
+    written: list[bytes] = []
+    keys = KeyLog(more=lambda: written.pop() if written else b"")
+
+    def source() -> Iterator[Packet | Tick]:
+        for at, packet in enumerate(packets):
+            yield packet
+            if at % 8 == 7 and lines:
+                written.append(lines.pop(0))
+            yield Tick(packet.time_ns + 10**9)
+
+    seen = list(read_from(source(), keys=keys))
+    expected = list(read_from(packets, keys=KeyLog.of(talk.keylog)))
+    assert messages(seen) == messages(expected)
+    assert [each.reply_to for each in seen if each.kind == "frame"] == [
+        each.reply_to for each in expected if each.kind == "frame"
+    ]

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.examples import ABSENT, parts
+from wiretool.capture.tls.keylog import KeyLog
 from wiretool.dissect.dissector import read
 from wiretool.errors import CaptureError
 from wiretool.ledger import Ledger
@@ -50,6 +51,7 @@ def check_capture(path: Path, truth_path: Path | None) -> None:
         check_tls(records, truth)
     elif truth_path:
         parts("truth", "check_capture")["offramp"](records, truth, truth_path, is_whole)
+    check_twin(path)
 
 
 def _readable(paths: Sequence[Path], ledger: Ledger) -> tuple[list[Record], bool]:
@@ -232,6 +234,29 @@ def check_unparsed(records: Sequence[Record], truth: Truth, client: Mapping[int,
             place = (client[connection["conn"]], side, unparsed["off"])
             at = [record for record in records if (record.client, record.side, record.offset) == place]
             assert any(record.kind in ("problem", "other") for record in at), (unparsed, at)
+
+
+def check_twin(path: Path) -> None:
+    """A TLS capture with secrets, in a key log beside it or in itself, has the messages of its twin in the clear."""
+    name = path.name.split(".")[0]
+    keylog, twin = path.with_name(f"{name}.keylog.txt"), path.with_name(f"{name.removesuffix('_dsb')}_clear.pcap")
+    if not keylog.exists() and not twin.exists():
+        return
+    if "offramp" in ABSENT:
+        pytest.skip("needs the protocol offramp")
+    secrets = keylog.read_bytes() if keylog.exists() else b""
+    messages = messages_in(path, secrets)
+    assert messages == messages_in(twin, b"")
+    assert messages
+
+
+def messages_in(path: Path, secrets: bytes) -> list[tuple[str, str, bytes]]:
+    """Return side, name and bytes of each message, in order; AssertionError for bytes that are not read."""
+    ledger = Ledger()
+    records = list(read(path, ledger=ledger, keys=KeyLog.of(secrets)))
+    assert all(row.is_decrypted for row in ledger.connections if row.tls)
+    assert not [record for record in records if record.kind in ("problem", "gap")]
+    return [(record.side, record.message, record.raw) for record in records if record.kind == "frame"]
 
 
 # -- TLS --------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from errno import EACCES, EISDIR
 from io import BufferedReader
@@ -20,7 +20,7 @@ from wiretool.units import DURATION, SHARE, counted
 
 if TYPE_CHECKING:
     from wiretool.capture.tls.keylog import KeyLog
-    from wiretool.ledger import Ledger
+    from wiretool.ledger import ConnectionAccount, Ledger
     from wiretool.protocols.base.protocol import Protocol
 
 
@@ -319,52 +319,29 @@ def check_any_read(book: "Ledger", captures: Sequence[Path]) -> None:
         raise Unmet(f"{names}: nothing was read: {silence}; expected captures with payload")
 
 
-def keys_from(path: Path | None, *, is_live: bool = False) -> "KeyLog":
+def keys_from(path: Path | None, *, is_live: bool = False, keeps_new: bool = False) -> "KeyLog":
     """Return the TLS secrets in a file, or none yet: captures may have some, and so may the file of a live source.
 
-    UsageError where the file cannot be read, InputError if it is not a key log.
+    `keeps_new` is for callers of `take_new`. UsageError where the file cannot be read, InputError if it is not a key
+    log.
     """
     from wiretool.capture.tls.keylog import KeyLog, KeyLogLineError
+    from wiretool.commands.growing_file import GrowingFile
 
     if path is None:
-        return KeyLog(tell)
-    file = GrowingFile(path)
-    keys = KeyLog(tell, file.read_new if is_live else None)
+        return KeyLog(tell, keeps_new=keeps_new)
+    file = GrowingFile(path, tell)
+    keys = KeyLog(tell, file.read_new if is_live else None, keeps_new=keeps_new)
+    count = 0
     try:
-        keys.add(file.read_new())
+        while lines := file.read_new():
+            keys.add(lines, count)
+            count += lines.count(b"\n")
     except KeyLogLineError as err:
         raise InputError(f"--keylog {path}: line {err.number}: {err.why}; expected a file as of SSLKEYLOGFILE") from err
     if not len(keys) and not is_live:
         raise InputError(f"--keylog {path}: no secrets; expected lines of a label, a random value and a secret")
     return keys
-
-
-class GrowingFile:
-    """A file of lines that another program may still write to."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._at = 0
-        #: The size of the file when it was read.
-        self._size = -1
-
-    def read_new(self) -> bytes:
-        """Return the lines since the last call, or first the whole file. UsageError where it cannot be read."""
-        try:
-            size = self._path.stat().st_size
-            if size == self._size:
-                return b""
-            if size < self._size:
-                self._at = 0  # the file was truncated
-            is_first, self._size = self._size < 0, size
-            with self._path.open("rb") as file:
-                file.seek(self._at)
-                data = file.read()
-        except OSError as err:
-            raise UsageError(f"--keylog {self._path}: {why_unreadable(err)}") from err
-        lines = data if is_first else data[: data.rfind(b"\n") + 1]
-        self._at += data.rfind(b"\n") + 1
-        return lines
 
 
 def foreign_connections(book: "Ledger") -> str:
@@ -377,7 +354,12 @@ def foreign_connections(book: "Ledger") -> str:
 
 def report_keys(path: Path | None, book: "Ledger") -> None:
     """Report TLS connections that were not decrypted, and a key log that was of no use."""
-    rows = [row for row in book.connections if row.tls]
+    report_decryption(path, book.connections)
+
+
+def report_decryption(path: Path | None, connections: "Iterable[ConnectionAccount]") -> None:
+    """Report as `report_keys` does for these connections."""
+    rows = [row for row in connections if row.tls]
     closed = sum(not row.is_decrypted for row in rows)
     if path is not None and closed == len(rows):
         why = f"decrypts none of the {counted(closed, 'TLS connection')}" if closed else "no connection is TLS"

@@ -120,10 +120,7 @@ class Watch(DecryptingWatch):
         why = f"discarded: unfinished frames of all connections take more than {size_text(limits.UNFINISHED_BYTES_MAX)}"
         out: list[Record] = []
         if self._tls is not None:
-            items, counted = self._tls.discard(NOT_HELD, why)
-            self._account.payload_bytes += counted
-            self._account.other_bytes += counted
-            out += [record for item in items for record in self._take_clear(item)]
+            out += self._read_tls(self._tls, *self._tls.discard(NOT_HELD, why))
         out += [] if self._is_settled else self._settle(self._verdict(final=True))
         if self._conversation is not None:
             for side in SIDES:
@@ -162,9 +159,9 @@ class Watch(DecryptingWatch):
 
         For a live source: nothing may come for long. Bytes without a whole frame still wait.
         """
-        out: list[Record] = []
-        if self._is_settled and not self._in_doubt:
-            return out
+        if self._is_settled and not self._in_doubt and self._tls is None:
+            return []
+        out = [] if self._tls is None else self._read_tls(self._tls, *self._tls.settle(until_ns))
         if not self._is_settled and self._held and self._held[0].time_ns <= until_ns:
             verdict = self._verdict(final=True)
             out += self._settle(verdict if verdict is not None and verdict.has_frames else None)

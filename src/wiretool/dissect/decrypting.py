@@ -1,6 +1,7 @@
 """The watch that decrypts its connection once that has shown to be TLS, if its secrets are known."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from wiretool.capture.tcp.stream_events import Connection, End, Item
 from wiretool.capture.tls.keylog import KeyLog
@@ -66,7 +67,10 @@ class DecryptingWatch(ABC):
         return [record for item in held for record in self._take_tls(tls, item)]
 
     def _take_tls(self, tls: TlsReading, item: Item) -> list[Record]:
-        items, counted = tls.take(item)
+        return self._read_tls(tls, *tls.take(item))
+
+    def _read_tls(self, tls: TlsReading, items: Sequence[Item], counted: int) -> list[Record]:
+        """Return the records of decrypted items; so many bytes before, between and after them were no part of them."""
         self._account.payload_bytes += counted
         self._account.other_bytes += counted
         self._row.tls, self._row.is_decrypted = tls.description, tls.is_decrypted

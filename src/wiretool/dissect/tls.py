@@ -111,6 +111,10 @@ class TlsReading:
         """Return the decrypted items that the next one completes, and the number of bytes that were counted here."""
         return self._counted(self._tls.take(item))
 
+    def settle(self, now_ns: int) -> tuple[list[Item], int]:
+        """Return the decrypted items that new secrets complete, and the number of bytes that were counted here."""
+        return self._counted(self._tls.settle(now_ns))
+
     def discard(self, kind: str, why: str) -> tuple[list[Item], int]:
         """Lose the bytes that wait; return a problem and a gap of each side that has some, and their number."""
         return self._counted(self._tls.discard(kind, why))

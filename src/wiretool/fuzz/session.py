@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wiretool.capture.packets import Packet
+from wiretool.capture.tls.keylog import KeyLog
 from wiretool.conformance.active.mock_run import mock_of
 from wiretool.conformance.case import Case, Conformance
 from wiretool.conformance.mutation.mutants import Mutant
@@ -33,6 +34,7 @@ from wiretool.fuzz.sequences.rewriting import Rewriter
 from wiretool.fuzz.sequences.sequence import CAPTURE_SETUP, FuzzSequence
 from wiretool.fuzz.targets.base import InMemoryTarget, Target
 from wiretool.fuzz.targets.branches import BranchCoverage, BranchNovelty, CoveredTarget, has_monitoring
+from wiretool.ledger import Ledger
 from wiretool.protocols.base.protocol import Protocol
 from wiretool.replay.adapters import adapter_of
 from wiretool.replay.recording import recording_of
@@ -92,13 +94,20 @@ class FuzzSession:
             self.seeds += distinct(list(made))
 
     def add_capture(
-        self, name: str, packets: Iterable[Packet], *, ports: Mapping[int, str], notes: Callable[[str], None]
+        self,
+        name: str,
+        packets: Iterable[Packet],
+        *,
+        ports: Mapping[int, str],
+        notes: Callable[[str], None],
+        keys: KeyLog | None = None,
+        ledger: Ledger | None = None,
     ) -> CaptureError | None:
         """Take the sessions of a capture as seeds; return the damage where only a part could be read.
 
-        `notes` takes remarks, also on bytes inside the capture that do not decode.
+        `notes` takes remarks, also on bytes inside the capture that do not decode. `keys` decrypt TLS; `ledger` counts.
         """
-        recording = recording_of(packets, ports=ports, notes=notes)
+        recording = recording_of(packets, ports=ports, notes=notes, keys=keys, ledger=ledger)
         if words := damage_words(recording, self.protocol):
             notes(f"{name}: {words}")
         protocol = self.protocol_in("")

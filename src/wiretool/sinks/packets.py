@@ -5,11 +5,12 @@ from itertools import chain
 
 import numpy as np
 
+from wiretool.capture.files.pcapng_blocks import Kind
 from wiretool.capture.files.tables import PacketTable
 from wiretool.codec.columns import Integers
 from wiretool.errors import UsageError
 from wiretool.sinks.output import Output
-from wiretool.sinks.pcapng import ETHERNET, NANOSECONDS, PACKET, interface, section, tls_secrets
+from wiretool.sinks.pcapng import ETHERNET, NANOSECONDS, interface, section, tls_secrets
 
 #: An enhanced packet block without its data: seven words in front (type, length, interface, time as two words, bytes
 #: captured, bytes on the wire) and its length again behind.
@@ -70,7 +71,7 @@ def _blocks(table: PacketTable, rows: Integers, interfaces: Integers) -> bytes:
     ticks = np.where(times < 0, times - EARLY_S * 1_000_000_000, times)
     padding = -captured % 4
     sizes = captured + padding + BLOCK_BYTES
-    words = (np.full(len(rows), PACKET), sizes, interfaces, ticks >> 32, ticks, captured, table.wire_lengths[rows])
+    words = (np.full(len(rows), Kind.PACKET), sizes, interfaces, ticks >> 32, ticks, captured, table.wire_lengths[rows])
     heads = np.stack([word & 0xFFFF_FFFF for word in words], 1).astype("<u4").tobytes()
     tails = sizes.astype("<u4").tobytes()
     data = memoryview(table.data)

@@ -5,14 +5,12 @@ from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
 
-from wiretool.capture.tls.keylog import PCAPNG_TYPE
+from wiretool.capture.files.pcapng_blocks import TLS_KEY_LOG, Kind
 from wiretool.codec.message import Side
 from wiretool.errors import WiretoolError
 from wiretool.sinks.output import Output, open_output
 from wiretool.sinks.tcp import Flow
 
-#: Section header, interface description and enhanced packet blocks (pcapng, IETF draft-ietf-opsawg-pcapng §4).
-SECTION, INTERFACE, PACKET, SECRETS = 0x0A0D0D0A, 1, 6, 10
 ETHERNET = 1
 #: Option if_tsresol: times are in 10^-9 seconds.
 NANOSECONDS = bytes.fromhex("0900 0100 09 000000 0000 0000")
@@ -103,18 +101,18 @@ def open_recording(path: Path) -> Iterator[Recording]:
 
 def section() -> bytes:
     """What a file begins with: little-endian, version 1.0, of unknown length."""
-    return block(SECTION, (0x1A2B3C4D).to_bytes(4, "little") + (1).to_bytes(2, "little") + bytes(2) + b"\xff" * 8)
+    return block(Kind.SECTION, (0x1A2B3C4D).to_bytes(4, "little") + (1).to_bytes(2, "little") + bytes(2) + b"\xff" * 8)
 
 
 def interface(link_type: int, options: bytes = NANOSECONDS) -> bytes:
     """An interface with this LINKTYPE and no snap length."""
-    return block(INTERFACE, link_type.to_bytes(2, "little") + bytes(6) + options)
+    return block(Kind.INTERFACE, link_type.to_bytes(2, "little") + bytes(6) + options)
 
 
 def tls_secrets(lines: bytes) -> bytes:
     """A block of the lines of a TLS key log, for the packets after it."""
-    head = PCAPNG_TYPE.to_bytes(4, "little") + len(lines).to_bytes(4, "little")
-    return block(SECRETS, head + lines)
+    head = TLS_KEY_LOG.to_bytes(4, "little") + len(lines).to_bytes(4, "little")
+    return block(Kind.SECRETS, head + lines)
 
 
 def packet_block(packet: bytes, time_ns: int, wire_bytes: int, comment: str = "") -> bytes:
@@ -122,7 +120,7 @@ def packet_block(packet: bytes, time_ns: int, wire_bytes: int, comment: str = ""
     high, low = divmod(time_ns, 2**32)
     numbers = (0, high, low, len(packet), wire_bytes)
     head = b"".join(number.to_bytes(4, "little") for number in numbers)
-    return block(PACKET, head + padded(packet) + (commented(comment) if comment else b""))
+    return block(Kind.PACKET, head + padded(packet) + (commented(comment) if comment else b""))
 
 
 def block(kind: int, body: bytes) -> bytes:

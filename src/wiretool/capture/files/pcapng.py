@@ -8,9 +8,10 @@ from functools import partial
 from struct import Struct, error
 from typing import NamedTuple
 
+from wiretool.capture.files.pcapng_blocks import TLS_KEY_LOG, Kind
 from wiretool.capture.files.source import Source
 from wiretool.capture.packets import Packet
-from wiretool.capture.tls.keylog import PCAPNG_TYPE, KeyLog
+from wiretool.capture.tls.keylog import KeyLog
 from wiretool.limits import BLOCK_BYTES_MAX, INTERFACES_MAX, PACKET_BYTES_MAX
 
 SECTION = b"\x0a\x0d\x0d\x0a"
@@ -21,17 +22,6 @@ OPTION_TSRESOL, OPTION_TSOFFSET = 9, 14
 FIRST_NS, LAST_NS = -(1 << 63), (1 << 63) - 1
 
 _packet = partial(tuple.__new__, Packet)
-
-
-class Kind:
-    """The types of block that matter here."""
-
-    SECTION = 0x0A0D0D0A
-    INTERFACE = 1
-    OLD_PACKET = 2
-    SIMPLE_PACKET = 3
-    PACKET = 6
-    SECRETS = 10
 
 
 #: Where in the body of a block its packet begins.
@@ -189,7 +179,7 @@ class Reader:
         """Add the secrets of a decryption secrets block, if they are of TLS."""
         kind, length = block.layout.pair.unpack_from(block.body)
         at = block.layout.pair.size
-        if kind != PCAPNG_TYPE or self._keys is None:
+        if kind != TLS_KEY_LOG or self._keys is None:
             return
         self._keys.add_reporting(block.body[at : at + length], str(self._source.name))
 

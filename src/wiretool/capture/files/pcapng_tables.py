@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wiretool.capture.files import tables
-from wiretool.capture.files.pcapng import DATA_AT, FIRST_NS, LAST_NS, Interface, Kind, Layout, Reader
+from wiretool.capture.files.pcapng import DATA_AT, FIRST_NS, LAST_NS, Interface, Layout, Reader
+from wiretool.capture.files.pcapng_blocks import Kind
 from wiretool.capture.files.source import Source
 from wiretool.capture.files.tables import TABLE_BYTES, PacketTable, filled
 from wiretool.codec.columns import Flags, Integers, gathered

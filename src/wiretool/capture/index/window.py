@@ -8,7 +8,8 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from wiretool.capture.files.pcap import FILE_HEADER_BYTES, VARIANTS, Variant, read_head
-from wiretool.capture.files.pcapng import DATA_AT, Block, Kind, Reader
+from wiretool.capture.files.pcapng import DATA_AT, Block, Reader
+from wiretool.capture.files.pcapng_blocks import Kind
 from wiretool.capture.files.pcapng_tables import read_pcapng_tables
 from wiretool.capture.files.source import CHUNK_BYTES, Source
 from wiretool.capture.files.tables import PacketTable, read_record_tables

@@ -36,6 +36,8 @@ from wiretool.capture.tls.schedule import secret_label, session_keys
 from wiretool.capture.tls.side import OpenedRecord, TlsSide, UnreadBytes
 from wiretool.capture.tls.suites import SUITES, Suite
 from wiretool.codec.message import SIDES, Side, other_side
+from wiretool.limits import TLS_HELD_BYTES_MAX
+from wiretool.units import size_text
 
 #: The problem of bytes that the keys do not open.
 UNDECRYPTED = "tls-undecrypted"
@@ -58,7 +60,7 @@ class TlsConnection:
     def __init__(self, connection: Connection, keylog: KeyLog) -> None:
         self._connection = connection
         self._keylog = keylog
-        self._sides: Mapping[Side, TlsSide] = {"client": TlsSide(), "server": TlsSide()}
+        self._sides: Mapping[Side, TlsSide] = {side: TlsSide(may_wait=keylog.may_grow) for side in SIDES}
         #: Decrypted bytes so far; those of a gap are counted as they were captured.
         self._offsets: dict[Side, int] = {"client": 0, "server": 0}
         self._client: ClientHello | None = None
@@ -70,8 +72,9 @@ class TlsConnection:
         #: Records of the client that seem to be early data that the server has refused.
         self._refused: list[UnreadBytes] = []
         self._is_over = False
-        #: The end of the client, while its last bytes wait for the server.
-        self._client_end: End | None = None
+        self._ended: frozenset[Side] = frozenset()
+        #: The ends of sides whose last bytes wait for the other side, or for a secret.
+        self._held_ends: dict[Side, End] = {}
         self._reported: set[Side] = set()
         self._lacks_early_secret = False
 
@@ -92,7 +95,22 @@ class TlsConnection:
 
     def take(self, item: Item) -> list[Item | TlsBytes]:
         """Return the items that the next one completes: decrypted bytes, problems, and bytes of TLS itself."""
-        return [*self._take(item), *self._late_end()]
+        return [*self._take(item), *self._late_ends()]
+
+    def settle(self, now_ns: int) -> list[Item | TlsBytes]:
+        """Return the items that new lines of the key log complete; give up on secrets that were awaited too long."""
+        if not any(side.is_waiting for side in self._sides.values()):
+            return []
+        self._expire(now_ns)
+        return [*self._read_both("client"), *self._late_ends()]
+
+    def _expire(self, now_ns: int) -> None:
+        if any(side.has_waited_too_long(now_ns) for side in self._sides.values()):
+            self._stop_waiting()
+
+    def _stop_waiting(self) -> None:
+        for side in self._sides.values():
+            side.may_wait = False
 
     def discard(self, kind: str, why: str) -> list[Item | TlsBytes]:
         """Lose the bytes that wait; return the problem of each side that has some, and its gap."""
@@ -106,6 +124,7 @@ class TlsConnection:
 
     def _take(self, item: Item) -> Iterator[Item | TlsBytes]:
         if isinstance(item, Data):
+            self._expire(item.time_ns)
             self._sides[item.side].buffer.append(item.data, item.packet, item.time_ns)
             yield from self._read_both(item.side)
         elif isinstance(item, Gap):
@@ -139,24 +158,30 @@ class TlsConnection:
             yield TlsBytes(side, unread.size, unread.arrival, False)
 
     def _end(self, end: End) -> Iterator[Item | TlsBytes]:
-        if end.side == "client" and self._must_wait("client"):
-            self._client_end = end
-            return
-        if end.side != "client":
-            self._awaits_server, self._is_over = False, True
+        self._ended |= {end.side} if end.side else set(SIDES)
+        if len(self._ended) == len(SIDES):
+            self._stop_waiting()
             yield from self._read_both("client")
-            yield from self._late_end()
-        yield from self._finish(end)
-
-    def _late_end(self) -> Iterator[Item | TlsBytes]:
-        """Yield the end of the client that was held, once its bytes wait no longer."""
-        end = self._client_end
-        if end is not None and not self._must_wait("client"):
-            self._client_end = None
+        if end.side and self._is_held(end.side):
+            self._held_ends[end.side] = end
+        else:
             yield from self._finish(end)
+
+    def _is_held(self, side: Side) -> bool:
+        return self._must_wait(side) or self._sides[side].waits_for_secret
+
+    def _late_ends(self) -> Iterator[Item | TlsBytes]:
+        """Yield the ends that were held, once the bytes before them wait no longer."""
+        for side in [side for side in self._held_ends if not self._is_held(side)]:
+            if side in self._held_ends:  # the end of the server may have released that of its client
+                yield from self._finish(self._held_ends.pop(side))
 
     def _finish(self, end: End) -> Iterator[Item | TlsBytes]:
         """Yield what the end of a side, or of both, leaves unread, and the end: no more bytes come."""
+        if end.side != "client":
+            self._awaits_server, self._is_over = False, True
+            yield from self._read_both("client")
+            yield from self._late_ends()
         for side in (end.side,) if end.side else SIDES:
             yield from self._leave_rest(side)
         yield end
@@ -177,6 +202,8 @@ class TlsConnection:
 
     def _read_both(self, first: Side) -> Iterator[Item | TlsBytes]:
         """Yield what can be read: one side may depend on the other."""
+        if any(side.is_waiting for side in self._sides.values()):
+            yield from self._read_in_order()
         is_going_on = True
         while is_going_on:
             is_going_on = False
@@ -185,20 +212,34 @@ class TlsConnection:
                     is_going_on = True
                     yield item
 
+    def _read_in_order(self) -> Iterator[Item | TlsBytes]:
+        """Yield what can be read of both sides, whose records have waited for a secret, as it arrived."""
+        is_going_on = True
+        while is_going_on:
+            is_going_on = False
+            for side in sorted(SIDES, key=lambda side: self._sides[side].buffer.completing_packet):
+                found = self._next_record(side)
+                if found is not None:
+                    is_going_on = True
+                    yield from self._take_found(side, found)
+                    break
+
     def _read(self, side: Side) -> Iterator[Item | TlsBytes]:
-        state = self._sides[side]
-        while not self._must_wait(side):
-            found = state.next_record()
-            if found is None:
-                return
-            if isinstance(found, OpenedRecord):
-                yield from self._take_record(side, found)
-                yield from self._report(side, found.arrival)
-            elif side == "client" and self._is_early:
-                yield from self._take_unread_early(found)
-            else:
-                yield from self._report(side, found.arrival)
-                yield TlsBytes(side, found.size, found.arrival, False)
+        while (found := self._next_record(side)) is not None:
+            yield from self._take_found(side, found)
+
+    def _next_record(self, side: Side) -> OpenedRecord | UnreadBytes | None:
+        return None if self._must_wait(side) else self._sides[side].next_record()
+
+    def _take_found(self, side: Side, found: OpenedRecord | UnreadBytes) -> Iterator[Item | TlsBytes]:
+        if isinstance(found, OpenedRecord):
+            yield from self._take_record(side, found)
+            yield from self._report(side, found.arrival)
+        elif side == "client" and self._is_early:
+            yield from self._take_unread_early(found)
+        else:
+            yield from self._report(side, found.arrival)
+            yield TlsBytes(side, found.size, found.arrival, False)
 
     @property
     def _is_early(self) -> bool:
@@ -244,9 +285,13 @@ class TlsConnection:
         yield Finding(*place, UNDECRYPTED, why, arrival.time_ns, arrival.packet)
 
     def _must_wait(self, side: Side) -> bool:
-        """Return whether the next records of a side depend on the other one."""
-        state = self._sides[side]
-        if side == "server" or state.failure or state.is_holding_too_much or self._sides["server"].failure:
+        """Return whether the next records of a side depend on the other one, or come after a record that waits."""
+        state, other = self._sides[side], self._sides[other_side(side)]
+        if state.failure or state.is_holding_too_much:
+            return False
+        if other.waits_for_secret:
+            return True
+        if side == "server" or other.failure:
             return False
         is_early = state.epochs is not None and state.epochs.current.name == "EARLY"
         return self._awaits_server or (is_early and self._awaits_early_answer)
@@ -280,12 +325,18 @@ class TlsConnection:
         if opened.kind == DATA and side == "client" and self._has_refused_early_data:
             return
         if opened.kind == DATA:
-            state.failure = "encrypted before a hello of the server was captured"
+            state.failure = self._why_unexpected(side)
         elif opened.kind == CHANGE_CIPHER and state.pending is not None:
             state.epochs, state.pending = state.pending, None
         elif opened.kind == HANDSHAKE:
             for message in state.messages_in(opened.content):
                 self._take_message(side, message)
+
+    def _why_unexpected(self, side: Side) -> str:
+        """Return why an encrypted record cannot be read for which the hellos have not agreed on keys."""
+        if side == "client" and self._awaits_server and not self._sides["server"].failure:
+            return f"more than {size_text(TLS_HELD_BYTES_MAX)} wait for the hello of the server"
+        return "encrypted before a hello of the server was captured"
 
     @property
     def _has_refused_early_data(self) -> bool:

@@ -8,13 +8,12 @@ from types import MappingProxyType
 
 from wiretool.limits import TLS_SECRETS_MAX
 
-#: The type of the secrets in a block of a pcapng file that are a key log (draft-ietf-opsawg-pcapng §4.7).
-PCAPNG_TYPE = 0x544C534B
 #: Bytes of the random value by which a connection is found.
 RANDOM_BYTES = 32
 #: The secret of a TLS 1.2 session.
 MASTER_SECRET = "CLIENT_RANDOM"
-#: Bytes of a secret by its label: those of the hash of the cipher suite, or of a master secret (RFC 5246 §8.1).
+#: The labels that are used, and the bytes of their secrets: those of the hash of the cipher suite, or of a master
+#: secret (RFC 5246 §8.1).
 _SIZES: Mapping[bytes, tuple[int, ...]] = {MASTER_SECRET.encode(): (48,)} | dict.fromkeys(
     (
         b"CLIENT_EARLY_TRAFFIC_SECRET",
@@ -25,6 +24,7 @@ _SIZES: Mapping[bytes, tuple[int, ...]] = {MASTER_SECRET.encode(): (48,)} | dict
     ),
     (32, 48),
 )
+_NAMES = {label: label.decode() for label in _SIZES}
 _LINE = re.compile(rb"([!-~]+) ([0-9A-Fa-f]+) ([0-9A-Fa-f]+)")
 _NO_SECRETS: Mapping[str, bytes] = MappingProxyType({})
 
@@ -41,19 +41,28 @@ class KeyLogLineError(ValueError):
 class KeyLog:
     """The secrets of TLS connections, by the random value of their client and the label of the secret."""
 
-    def __init__(self, report: Callable[[str], None] = warnings.warn, more: Callable[[], bytes] | None = None) -> None:
-        """`report` takes the problems of secrets in captures; `more` returns the lines that were written since."""
+    def __init__(
+        self,
+        report: Callable[[str], None] = warnings.warn,
+        more: Callable[[], bytes] | None = None,
+        *,
+        keeps_new: bool = False,
+    ) -> None:
+        """`report` takes the problems of secrets in captures; `more` returns the lines that were written since.
+
+        `keeps_new` is whether `take_new` is called.
+        """
         self.report = report
         self._more = more
         self._secrets: dict[bytes, dict[str, bytes]] = {}
         #: Those that were added since they were last taken: label, random value and secret.
-        self._new: list[tuple[str, bytes, bytes]] = []
-        self._is_full = False
+        self._new: list[tuple[str, bytes, bytes]] | None = [] if keeps_new else None
+        self._is_full = self._has_malformed_growth = False
 
     @classmethod
-    def of(cls, data: bytes) -> "KeyLog":
+    def of(cls, data: bytes, *, keeps_new: bool = False) -> "KeyLog":
         """Return the secrets in the lines of a key log; errors as of `add`."""
-        keys = cls()
+        keys = cls(keeps_new=keeps_new)
         keys.add(data)
         return keys
 
@@ -65,14 +74,14 @@ class KeyLog:
         """Return whether the file of the key log is read again for secrets that it lacks."""
         return self._more is not None
 
-    def add(self, data: bytes) -> None:
+    def add(self, data: bytes, lines_before: int = 0) -> None:
         """Add the lines of a key log; then KeyLogLineError for the first one of another form, if there is one.
 
-        Comments and empty lines are skipped, and so is a last line that is not complete: another program may still
-        write to the file.
+        Comments, empty lines and labels that are not used are skipped, and so is a last line that is not complete:
+        another program may still write to the file. `lines_before` counts those that were added before.
         """
         problem = None
-        for number, line in enumerate(BytesIO(data), 1):
+        for number, line in enumerate(BytesIO(data), lines_before + 1):
             text = line.strip()
             if not text or text.startswith(b"#"):
                 continue
@@ -90,9 +99,18 @@ class KeyLog:
             self.report(f"{place}: line {err.number} of its TLS secrets is malformed and skipped: {err.why}")
 
     def take_new(self) -> bytes:
-        """Return the lines that were added since the last call."""
+        """Return the lines that were added since the last call; `keeps_new` is required."""
+        assert self._new is not None, "new lines are kept"
         new, self._new = self._new, []
-        return b"".join(f"{label} {random.hex()} {secret.hex()}\n".encode() for label, random, secret in new)
+        return b"".join(_line(*each) for each in new)
+
+    def lines(self) -> bytes:
+        """Return all secrets as the lines of a key log."""
+        return b"".join(
+            _line(label, random, secret)
+            for random, secrets in self._secrets.items()
+            for label, secret in secrets.items()
+        )
 
     def secrets_of(self, client_random: bytes) -> Mapping[str, bytes]:
         """Return the secrets of a connection by label; none where the connection is not known."""
@@ -110,8 +128,12 @@ class KeyLog:
     def _read_more(self) -> bool:
         """Return whether lines were written since the file was last read."""
         lines = b"" if self._more is None else self._more()
-        if lines:
-            self.add_reporting(lines, "key log")
+        try:
+            self.add(lines)
+        except KeyLogLineError as err:
+            if not self._has_malformed_growth:
+                self._has_malformed_growth = True
+                self.report(f"key log: malformed lines that were added are skipped, the first one: {err.why}")
         return bool(lines)
 
     def _add_line(self, text: bytes) -> str:
@@ -120,15 +142,25 @@ class KeyLog:
         why = "not LABEL RANDOM SECRET" if found is None else _problem(*found.groups())
         if found is None or why:
             return why
-        label, random, secret = found[1].decode(), bytes.fromhex(found[2].decode()), bytes.fromhex(found[3].decode())
+        label = _NAMES.get(found[1], "")
+        if label:
+            self._keep(label, bytes.fromhex(found[2].decode()), bytes.fromhex(found[3].decode()))
+        return ""
+
+    def _keep(self, label: str, random: bytes, secret: bytes) -> None:
         if len(self._secrets) >= TLS_SECRETS_MAX and random not in self._secrets:
             if not self._is_full:
                 self._is_full = True
                 self.report(f"TLS secrets of more than {TLS_SECRETS_MAX:,} connections: the rest is skipped")
-            return ""
-        self._secrets.setdefault(random, {})[label] = secret
-        self._new.append((label, random, secret))
-        return ""
+            return
+        secrets = self._secrets.setdefault(random, {})
+        if self._new is not None and secrets.get(label) != secret:
+            self._new.append((label, random, secret))
+        secrets[label] = secret
+
+
+def _line(label: str, random: bytes, secret: bytes) -> bytes:
+    return f"{label} {random.hex()} {secret.hex()}\n".encode()
 
 
 def _problem(label: bytes, client_random: bytes, secret: bytes) -> str:

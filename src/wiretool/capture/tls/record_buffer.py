@@ -37,6 +37,18 @@ class RecordBuffer:
     def __len__(self) -> int:
         return len(self._data) - self._at
 
+    @property
+    def first_ns(self) -> int:
+        """Return when the first byte arrived that is left; when the last one did, if there is none."""
+        end = self._dropped + self._at
+        return next((each.arrival.time_ns for each in self._packets if each.end > end), self._last.time_ns)
+
+    @property
+    def completing_packet(self) -> int:
+        """Return the packet that completes the next record, or the last one if none does."""
+        end = self._dropped + self._at + self.record_length()
+        return next((each.arrival.packet for each in self._packets if each.end >= end), self._last.packet)
+
     def append(self, data: bytes, packet: int, time_ns: int) -> None:
         """Add the next bytes."""
         self._data += data

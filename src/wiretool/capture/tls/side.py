@@ -14,7 +14,13 @@ from wiretool.capture.tls.hello import (
 )
 from wiretool.capture.tls.protection import Opened
 from wiretool.capture.tls.record_buffer import Arrival, RecordBuffer
-from wiretool.limits import TLS_HELD_BYTES_MAX, TLS_LOST_RECORDS_MAX, TLS_SEARCH_BYTES_MAX, TLS_TRIED_BYTES_MAX
+from wiretool.limits import (
+    TLS_HELD_BYTES_MAX,
+    TLS_LOST_RECORDS_MAX,
+    TLS_SEARCH_BYTES_MAX,
+    TLS_SECRET_WAIT_NS_MAX,
+    TLS_TRIED_BYTES_MAX,
+)
 
 #: Least bytes of an encrypted record: header, type and the shortest tag.
 _RECORD_BYTES_MIN = RECORD_HEADER_BYTES + 9
@@ -44,7 +50,11 @@ class UnreadBytes(NamedTuple):
 class TlsSide:
     """The records of one side; `epochs` are set as soon as it sends encrypted ones."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, may_wait: bool = False) -> None:
+        """`may_wait` is whether the key log may still get the secrets that it lacks."""
+        self.may_wait = may_wait
+        #: Whether its next record was left for a secret that the key log lacked.
+        self.is_waiting = False
         self.buffer = RecordBuffer()
         self.epochs: Epochs | None = None
         #: Those that the next ChangeCipherSpec of TLS 1.2 brings into use.
@@ -76,6 +86,7 @@ class TlsSide:
 
     def next_record(self) -> OpenedRecord | UnreadBytes | None:
         """Return the next record or unread bytes; None if more bytes are needed. Sets `failure` where reading ends."""
+        self.is_waiting = False
         if self.failure:
             return self.drop(len(self.buffer))
         if self.is_searching:
@@ -91,7 +102,7 @@ class TlsSide:
             return None
         opened = self._open(self.buffer.peek(length))
         if opened is None:
-            return self.drop(length)
+            return None if self.is_waiting else self.drop(length)
         return OpenedRecord(opened, length, self.buffer.skip(length))
 
     def drop(self, size: int) -> UnreadBytes | None:
@@ -133,11 +144,25 @@ class TlsSide:
         return None
 
     def lacks_secret(self) -> bool:
-        """Give up, and return true, if the key log has no secret with which the rest could be read."""
-        missing = "" if self.epochs is None else self.epochs.missing_secret
-        if missing:
+        """Return whether the key log has no secret with which the rest could be read: then wait for it, or give up."""
+        missing = self._missing_secret
+        self.is_waiting = bool(missing) and self.may_wait and not self.is_holding_too_much
+        if missing and not self.is_waiting:
             self.failure = f"the key log lacks {missing} of this connection"
         return bool(missing)
+
+    @property
+    def _missing_secret(self) -> str:
+        return "" if self.epochs is None else self.epochs.missing_secret
+
+    @property
+    def waits_for_secret(self) -> bool:
+        """Return whether its next record waits for a secret that the key log still lacks."""
+        return self.is_waiting and bool(self._missing_secret)
+
+    def has_waited_too_long(self, now_ns: int) -> bool:
+        """Return whether the secret of the next record should have come by now."""
+        return self.is_waiting and now_ns - self.buffer.first_ns >= TLS_SECRET_WAIT_NS_MAX
 
     def fail_to_open(self) -> None:
         """Give up at a record that the keys in use do not open."""
@@ -155,7 +180,7 @@ class TlsSide:
     def _search(self) -> OpenedRecord | UnreadBytes | None:
         """Find the next record that the keys open, with as many numbers as may have been lost."""
         if self.lacks_secret():
-            return self.drop(len(self.buffer))
+            return None if self.is_waiting else self.drop(len(self.buffer))
         at = self.buffer.find(_VERSION, self._skipped + 1) - 1
         while at >= 0 and self.epochs is not None and self._trials_left > 0:
             length = self.buffer.record_length(at)
@@ -201,5 +226,5 @@ class TlsSide:
 
     @property
     def is_holding_too_much(self) -> bool:
-        """Return whether bytes that wait for the other side take too much memory."""
+        """Return whether bytes that wait for the other side, or for a secret, take too much memory."""
         return len(self.buffer) > TLS_HELD_BYTES_MAX

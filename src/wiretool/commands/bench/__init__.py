@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from wiretool import limits
-from wiretool.commands.options import FaultRules, OutputFile, Seed, capture_from, path_from
+from wiretool.commands.options import FaultRules, KeyLogFile, OutputFile, Seed, capture_from, path_from
 
 app = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
 
@@ -111,6 +111,7 @@ def bench(
             help="take the options that are not set from the appends in this capture",
         ),
     ] = None,
+    keylog: KeyLogFile = None,
     backlog: Annotated[bool, typer.Option("--backlog", help="append everything first, then read it back")] = False,
     road: Annotated[str, typer.Option(metavar="NAME", help="Offramp: road of the target to consume")] = "",
     message: Annotated[
@@ -235,6 +236,7 @@ def bench(
         controller=controller,
         user=user,
         from_capture=from_capture,
+        keylog=keylog,
     )
     raise typer.Exit(run_bench(options, Reports(json, csv, html, junit, hdr_log, threshold or (), keep_slow)))
 

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from wiretool.commands.bench.options import BenchOptions, check_options
 from wiretool.commands.interrupts import stoppable
-from wiretool.commands.options import report_unread, sources_from, tell
+from wiretool.commands.options import keys_from, report_keys, report_unread, sources_from, tell
 from wiretool.commands.slice.run import up_to_damage
+from wiretool.errors import UsageError
 
 if TYPE_CHECKING:
     from wiretool.errors import CaptureError
@@ -19,6 +20,8 @@ def fitted(options: BenchOptions) -> BenchOptions:
     CaptureError where nothing in it can be loaded; UsageError where it has to be said what.
     """
     if options.from_capture is None:
+        if options.keylog is not None:
+            raise UsageError("--keylog: has the secrets of a capture; requires --from-capture")
         return options
     from wiretool.load.part import load_part
     from wiretool.load.planning.fitting import OPTION, fitted
@@ -53,12 +56,15 @@ def recorded(options: BenchOptions) -> "tuple[Recorded, CaptureError | None]":
 
     assert options.from_capture is not None
     sources = sources_from([options.from_capture], tells_empty=False)
-    found, book = Recorded(), Ledger()
+    found, book, keys = Recorded(), Ledger(), keys_from(options.keylog)
     with stoppable("wiretool.dissect.columns.read"):
-        damage = up_to_damage(sources, "fitting", lambda files: read_batches(files, ledger=book, notes=tell), found.add)
+        damage = up_to_damage(
+            sources, "fitting", lambda files: read_batches(files, ledger=book, notes=tell, keys=keys), found.add
+        )
     if damage is not None:
         if not any(seen.appends for seen in found.seen.values()):
             raise damage
         tell(f"{damage}: only the part before that is used")
     report_unread(book, [options.from_capture])
+    report_keys(options.keylog, book)
     return found, damage

@@ -63,6 +63,7 @@ class BenchOptions:
     user: str = ""
     #: What the load is fitted to, and the options that came of it.
     from_capture: Path | None = None
+    keylog: Path | None = None
     fitted: str = ""
     #: Where that capture is damaged: the load is that of the part before.
     damage: CaptureError | None = None

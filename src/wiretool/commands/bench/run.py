@@ -52,7 +52,7 @@ def run_bench(options: BenchOptions, reports: Reports) -> int:
     check_options(options)
     options = fitted(options)
     with stoppable(*_NEEDED), ExitStack() as stack:
-        outputs = opened(reports, stack, inputs=[options.from_capture] if options.from_capture else ())
+        outputs = opened(reports, stack, inputs=[path for path in (options.from_capture, options.keylog) if path])
         with ExitStack() as running:
             is_set_up = running.enter_context(report_waiting(SETTING_UP))
             plan, pid, stream = planned(options, running)

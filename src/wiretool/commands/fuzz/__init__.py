@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from wiretool.commands.options import PortNames, Seed, duration_parser
+from wiretool.commands.options import KeyLogFile, PortNames, Seed, duration_parser
 from wiretool.commands.target_options import (
     JsonFile,
     JunitFile,
@@ -155,6 +155,7 @@ def fuzz(
     json: JsonFile = None,
     sarif: SarifFile = None,
     port: PortNames = None,
+    keylog: KeyLogFile = None,
     seed: Seed = 0,
 ) -> None:
     """Fuzz a server or a client: send mutated messages, and write a minimal test case for each bug.
@@ -191,6 +192,7 @@ def fuzz(
         baseline=baseline,
         reports=Reports(junit, json, sarif, write_baseline),
         ports=port or (),
+        keylog=keylog,
         seed=seed,
     )
     run_fuzz(options)

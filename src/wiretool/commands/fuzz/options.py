@@ -69,6 +69,7 @@ class FuzzOptions:
     baseline: Path | None = None
     reports: Reports = Reports()
     ports: Sequence[str] = ()
+    keylog: Path | None = None
     seed: int = 0
 
     @property
@@ -103,6 +104,8 @@ def check_options(options: FuzzOptions) -> None:
     ports_from(options.ports)
     if options.ports and not options.seeds:
         raise UsageError("--port: names the protocol of a port in captures; requires --seeds")
+    if options.keylog is not None and not options.seeds:
+        raise UsageError("--keylog: has the secrets of captures; requires --seeds")
     if options.targets:
         addresses_from(options)
     if options.command and not options.targets:
@@ -119,6 +122,8 @@ def check_options(options: FuzzOptions) -> None:
     if options.output.exists() and not options.output.is_dir():
         raise UsageError(f"--output {options.output}: a file; expected a folder")
     seen: dict[Path, str] = {path.absolute(): "--seeds" for path in options.seeds}
+    if options.keylog is not None:
+        seen[options.keylog.absolute()] = "--keylog"
     if options.baseline is not None:
         seen[options.baseline.absolute()] = "--baseline"
     for option, path in options.reports.files():
@@ -211,6 +216,7 @@ def check_client(options: FuzzOptions) -> None:
         "--seeds": options.seeds,
         "--corpus": options.corpus,
         "--port": options.ports,
+        "--keylog": options.keylog,
         "--differs": options.compares_answers,
     }
     for name, value in of_servers.items():

@@ -91,7 +91,8 @@ def fuzz_server(result: "FuzzResult", options: FuzzOptions, stopped: list[int]) 
         result.target = target.name
 
         def note(finding: "Finding") -> None:
-            finding = replace(finding, number=next_number(options.output))
+            keylog = "" if options.keylog is None else str(options.keylog)
+            finding = replace(finding, number=next_number(options.output), keylog=keylog)
             folder = save(finding, result, session, target, options)
             screen.add_finding(
                 f"{finding.id}: {shortened(finding.title)} ({finding.size})", found_line(finding, folder)

@@ -12,13 +12,14 @@ from wiretool.commands.fuzz.options import (
     addresses_from,
     is_remote,
 )
-from wiretool.commands.options import ports_from, sources_from, tell
+from wiretool.commands.options import keys_from, ports_from, report_decryption, sources_from, tell
 from wiretool.commands.step_progress import with_progress
 from wiretool.errors import CaptureError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from wiretool.capture.tls.keylog import KeyLog
     from wiretool.fuzz.campaign import Limits
     from wiretool.fuzz.client.mutations import ReplyMutation
     from wiretool.fuzz.findings.reports import FuzzResult
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from wiretool.fuzz.session import FuzzSession
     from wiretool.fuzz.targets.base import Target
     from wiretool.fuzz.targets.pacing import Pacer
+    from wiretool.ledger import ConnectionAccount
 
 
 def selected(options: FuzzOptions) -> "tuple[FuzzSession, Sequence[Mutation]]":
@@ -90,25 +92,33 @@ def add_seed_files(session: "FuzzSession", options: FuzzOptions) -> "list[Captur
     from wiretool.fuzz.seeds.vectors import is_vector_file
 
     damages: list[CaptureError] = []
+    connections: list[ConnectionAccount] = []
+    keys = keys_from(options.keylog)
     for path in options.seeds:
         if is_vector_file(path):
             add_vectors(session, path)
         else:
-            damage = add_capture(session, path, options)
+            damage = add_capture(session, path, options, keys, connections)
             damages += [] if damage is None else [damage]
+    report_decryption(options.keylog, connections)
     if options.seeds:
         session.check_seed_files([str(path) for path in options.seeds])
     return damages
 
 
-def add_capture(session: "FuzzSession", path: "Path", options: FuzzOptions) -> "CaptureError | None":
-    """Take the sessions of a capture; name its damage, and return it."""
+def add_capture(
+    session: "FuzzSession", path: "Path", options: FuzzOptions, keys: "KeyLog", connections: "list[ConnectionAccount]"
+) -> "CaptureError | None":
+    """Take the sessions of a capture, and note its connections; name its damage, and return it."""
     from wiretool.capture.files.reading import read_packets
+    from wiretool.ledger import Ledger
 
     if path.is_file() and not path.stat().st_size:
         raise CaptureError(str(path), "the file is empty; expected a capture with packets")
-    packets = with_progress(read_packets(sources_from([path])), "reading", "packets")
-    damage = session.add_capture(str(path), packets, ports=ports_from(options.ports), notes=tell)
+    packets = with_progress(read_packets(sources_from([path]), keys), "reading", "packets")
+    ports, ledger = ports_from(options.ports), Ledger()
+    damage = session.add_capture(str(path), packets, ports=ports, notes=tell, keys=keys, ledger=ledger)
+    connections += ledger.connections
     if damage is not None:
         tell(f"{damage}; the sessions before the damage are seeds")
     return damage

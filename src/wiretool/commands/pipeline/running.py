@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from wiretool.commands.first_lines import FirstLines
 from wiretool.commands.interrupts import stoppable, told_when_stopped
 from wiretool.commands.options import protocols_like, tell
 from wiretool.commands.progress import QUICK_S, is_watched, report_waiting
-from wiretool.errors import CaptureError, UsageError
+from wiretool.errors import UsageError
 from wiretool.storage.url_path import UrlPath, path_or_url
 
 if TYPE_CHECKING:
@@ -72,17 +72,11 @@ def check_local(paths: Sequence[Path]) -> None:
 
 
 def secrets_of(captures: Sequence[Path], keys: "KeyLog") -> bytes:
-    """Return TLS secrets as the lines of a key log: those of a file, and those that captures begin with.
-
-    A capture that cannot be read is left to the run, which reports it.
-    """
-    from wiretool.capture.files.reading import read_packets
+    """Return TLS secrets as the lines of a key log: those of a file, and those that captures begin with."""
     from wiretool.pipeline.inputs import captures_in
+    from wiretool.pipeline.secrets import collect_secrets
 
-    for path in captures_in(captures, lambda note: None):  # the run reports these notes
-        with suppress(CaptureError):
-            next(read_packets([path], keys), None)
-    return keys.take_new()
+    return collect_secrets(captures_in(captures, lambda note: None), keys)  # the run reports these notes
 
 
 def _engine(name: str, master: str) -> "Engine":

@@ -70,7 +70,7 @@ def slice_(
 
     path = place_from(output, where or "", connection)
     paths, ports = files_from(captures), ports_from(port)
-    keys = keys_from(keylog)
+    keys = keys_from(keylog, keeps_new=True)
     keys.take_new()  # the new file gets only the secrets that its captures have in them
     slicing = Slicing(paths, protocol, ports, engine, where or "", connection, conversation, keylog, keys)
     if not slice_into(path, slicing):

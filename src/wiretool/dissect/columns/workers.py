@@ -78,7 +78,7 @@ def _counted_tables(
 
     `report` takes the problems of secrets.
     """
-    counts, keys, failure = PacketCounts(), KeyLog(report), None
+    counts, keys, failure = PacketCounts(), KeyLog(report, keeps_new=True), None
     try:
         for table in read_segment_tables(read_packet_tables(paths_of(captures), keys), counts):
             yield table, counts, keys.take_new()

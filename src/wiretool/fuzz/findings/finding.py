@@ -82,6 +82,8 @@ class Finding(ReportedFinding[Confirmed]):
     confirmed: Confirmed
     #: Ids of all conformance cases that failed in the same way, the one of `confirmed` first.
     failed_cases: Sequence[str] = ()
+    #: The file of TLS secrets with which captures were read; empty if there is none.
+    keylog: str = ""
 
     @property
     def messages(self) -> int:
@@ -134,6 +136,7 @@ def finding_form(finding: Finding, protocol: Protocol, command: Sequence[str]) -
         "shown": confirmed.shown,
         "options": list(command),
         **({"cut": why_cut} if why_cut else {}),
+        **({"keylog": finding.keylog} if finding.keylog else {}),
         "sequence": sequence,
     }
 
@@ -255,7 +258,7 @@ def page(finding: Finding, place: Path, protocol: Protocol) -> str:
         "## Run it again",
         "",
         "```sh",
-        shlex.join(["wiretool", "fuzz", finding.protocol, "--replay", str(place), *_seeds(confirmed.sequence)]),
+        shlex.join(["wiretool", "fuzz", finding.protocol, "--replay", str(place), *_seeds(finding)]),
         f"pytest {shlex.quote(str(place / TEST_FILE))}",
         "```",
         "",
@@ -279,18 +282,20 @@ def _sequence_lines(finding: Finding, adapter: Any) -> list[str]:
 
 def _note(finding: Finding) -> str:
     """Return what the environment changes in a replay; a sequence of a capture needs its data, too."""
-    seeds = _seeds(finding.confirmed.sequence)
+    seeds = _seeds(finding)
     if not seeds:
         return _NOTE
     name = one_line(Path(seeds[1]).name).translate(_NOT_IN_PYTHON)
     return f"{_NOTE}\n{SEEDS_VARIABLE}=CAPTURE names the capture {name}, whose data the mock needs, in another folder."
 
 
-def _seeds(sequence: FuzzSequence) -> list[str]:
-    """Return the option that names the capture whose data the mock needs; none for other sequences."""
-    if not sequence.setup.startswith(CAPTURE_SETUP):
+def _seeds(finding: Finding) -> list[str]:
+    """Return the options that name the capture whose data the mock needs, and its secrets; none for other sequences."""
+    setup = finding.confirmed.sequence.setup
+    if not setup.startswith(CAPTURE_SETUP):
         return []
-    return ["--seeds", sequence.setup.removeprefix(CAPTURE_SETUP)]
+    keylog = ["--keylog", finding.keylog] if finding.keylog else []
+    return ["--seeds", setup.removeprefix(CAPTURE_SETUP), *keylog]
 
 
 def _confirmation(confirmed: Confirmed) -> str:

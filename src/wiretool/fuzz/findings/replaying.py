@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wiretool.capture.files.reading import read_packets
+from wiretool.capture.tls.keylog import KeyLog
 from wiretool.conformance.case import Case
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.mutation.mutants import mutant_named
@@ -92,9 +93,22 @@ def _add_capture(folder: Path, form: Mapping[str, Any], session: FuzzSession) ->
     path = Path(named or setup.removeprefix(CAPTURE_SETUP))
     if path.is_file():
         # The name of the capture in the finding stays that of its setup, wherever the file is now.
-        session.add_capture(setup.removeprefix(CAPTURE_SETUP), read_packets([path]), ports={}, notes=lambda text: None)
+        name, keys = setup.removeprefix(CAPTURE_SETUP), _secrets(form)
+        session.add_capture(name, read_packets([path], keys), ports={}, notes=_ignore, keys=keys)
     elif named:
         raise UsageError(f"{SEEDS_VARIABLE} {named}: no such file; expected the capture of {folder}")
+
+
+def _secrets(form: Mapping[str, Any]) -> KeyLog:
+    """Return the TLS secrets of the file that a finding names, if it is there."""
+    keys, path = KeyLog(_ignore), Path(str(form.get("keylog", "")))
+    if path.is_file():
+        keys.add_reporting(path.read_bytes(), str(path))
+    return keys
+
+
+def _ignore(note: str) -> None:
+    """Report nothing: the run that wrote the finding has reported it."""
 
 
 def _seed(folder: Path, form: Mapping[str, Any]) -> int:

@@ -13,10 +13,12 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from wiretool.capture.index.ranges import read_span
+from wiretool.capture.tls.keylog import KeyLog
 from wiretool.errors import UsageError
 from wiretool.pipeline import layout
 from wiretool.pipeline.flows.reading import FlowReader
 from wiretool.pipeline.flows.rows import rows_of
+from wiretool.pipeline.secrets import collect_secrets, read_keylog
 from wiretool.pipeline.shuffle import Shuffle, partition_of
 from wiretool.pipeline.spark.planning import Part, planned
 from wiretool.pipeline.spark.pushdown import Condition, chosen
@@ -41,6 +43,8 @@ class Share(NamedTuple):
     #: All captures as they were given, and by paths that hold everywhere.
     names: Sequence[str]
     files: Sequence[Path]
+    #: The lines of a key log.
+    secrets: bytes
 
 
 class FlowTable:
@@ -60,7 +64,8 @@ class FlowTable:
         packets = sum(part.span.next_number - part.span.since.number for part in parts)
         count = options.splits or -(-packets // SHARE_PACKETS)
         names, files = [str(path) for path in paths], [path.absolute() for path in paths]
-        return [Share(number, count, parts, names, files) for number in range(count if parts else 0)]
+        secrets = collect_secrets(paths, read_keylog(Path(options.keylog)) if options.keylog else KeyLog())
+        return [Share(number, count, parts, names, files, secrets) for number in range(count if parts else 0)]
 
     def read(self, share: Share, names: Sequence[str], conditions: Sequence[Condition]) -> Iterator[pa.RecordBatch]:
         """The rows of its flows, flow by flow."""
@@ -69,7 +74,7 @@ class FlowTable:
                 for segments in read_span(Path(part.path), part.span):
                     shuffle.add(_own(rows_of(segments, part.place), share))
             rows = FlowRows(share.names, has_events=self.name == layout.EVENTS)
-            for told in FlowReader(share.files).read(shuffle.sorted(0)):
+            for told in FlowReader(share.files, keys=KeyLog.of(share.secrets)).read(shuffle.sorted(0)):
                 for placed in rows.placed(told):
                     for batch in self._batches(placed):
                         yield chosen(batch, names, conditions)

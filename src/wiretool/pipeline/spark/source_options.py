@@ -15,8 +15,10 @@ from wiretool.units import SIZE
 
 #: What `mode` may be: the good part of a damaged capture is used, or nothing is.
 PERMISSIVE, FAILFAST = "permissive", "failfast"
+#: The tables whose rows are packets; those of all others are of flows.
+PACKETS, SEGMENTS = "packets", "segments"
 #: As Spark's own sources have them; their case does not matter. `path` is what `load` was given.
-OPTIONS = ("path", "paths", "table", "splitBytes", "splits", "mode")
+OPTIONS = ("path", "paths", "table", "splitBytes", "splits", "mode", "keylog")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class SourceOptions:
     split_bytes: int
     splits: int
     is_strict: bool
+    #: The file of TLS secrets; empty if there is none.
+    keylog: str = ""
 
     def captures(self) -> tuple[list[Path], set[Path]]:
         """The captures by path, and those among them that nobody has named, which may turn out to be none.
@@ -57,7 +61,10 @@ def source_options_of(options: Mapping[str, str]) -> SourceOptions:
         raise UsageError(f"mode {mode}: unknown mode; expected {PERMISSIVE} or {FAILFAST}")
     split_bytes = round(SIZE.parse(given.get("splitbytes", str(JOINT_BYTES)), "splitBytes", least=1))
     splits = _whole("splits", given.get("splits", "0"), "a number of tasks, or 0 for as many as it takes", 0)
-    return SourceOptions(given.get("table", "packets"), _places(given), split_bytes, splits, mode == FAILFAST)
+    table, keylog = given.get("table", PACKETS), given.get("keylog", "")
+    if keylog and table in (PACKETS, SEGMENTS):
+        raise UsageError(f"keylog: the table {table} has bytes as they were captured; expected a table of flows")
+    return SourceOptions(table, _places(given), split_bytes, splits, mode == FAILFAST, _local(keylog))
 
 
 def _whole(name: str, text: str, wants: str, least: int) -> int:
