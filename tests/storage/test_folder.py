@@ -4,13 +4,14 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from threading import Event, Timer
+from threading import Event
 from time import monotonic
 from typing import Any
 
 import pytest
 from pyarrow import fs
 
+from tests.helpers.object_store import default_ctrl_c
 from wiretool.errors import RemoteError, UsageError
 from wiretool.storage import folder as folders
 from wiretool.storage.folder import StoreFolder
@@ -96,16 +97,15 @@ def test_ctrl_c_ends_the_wait_for_a_store(verb: str, monkeypatch: pytest.MonkeyP
     done = Event()
 
     class Stalled:
-        """A store that answers when the test ends."""
+        """A store that answers when the test ends, long after Ctrl-C."""
 
         def __getattr__(self, name: str) -> Any:
-            return lambda *args: done.wait(30)
+            return lambda *args: (os.kill(os.getpid(), signal.SIGINT), done.wait(30))
 
     monkeypatch.setattr(folders, "connect", lambda path, repeats: (Stalled(), "bucket"))
     folder = StoreFolder(UrlPath("s3://bucket"))
-    Timer(0.05, os.kill, [os.getpid(), signal.SIGINT]).start()
     begun = monotonic()
-    with pytest.raises(KeyboardInterrupt):
+    with default_ctrl_c(), pytest.raises(KeyboardInterrupt):
         getattr(folder, verb)(*["x"] * (verb in ("read", "delete")))
     done.set()
     assert monotonic() - begun < 5

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.helpers.captures import ethernet, ip, packets_of, pcap_bytes, tcp
-from tests.helpers.object_store import ENVIRONMENT, Fault, FaultProxy, faulty, put, s3_server
+from tests.helpers.object_store import ENVIRONMENT, Fault, FaultProxy, default_ctrl_c, faulty, put, s3_server
 from wiretool import limits
 from wiretool.capture.tls.keylog import KeyLog
 from wiretool.commands.interrupts import stoppable
@@ -253,7 +253,7 @@ def test_a_signal_while_the_manifest_is_written(
             has_ended.wait(10 if len(numbers) > 1 else 0)
 
     proxy.before = stop
-    with stoppable(), pytest.raises(Stopped) as caught:
+    with default_ctrl_c(), stoppable(), pytest.raises(Stopped) as caught:
         publish(made, f"s3://{root}")
     has_ended.set()
     expected = "the manifest was being written: s3://" if len(numbers) > 1 else "the new tables are in s3://"
@@ -270,7 +270,7 @@ def test_the_line_of_a_stopped_run_states_which_tables_are_there(
     proxy.before = lambda method, path: (
         os.kill(os.getpid(), signal.SIGINT) if method == "PUT" and path.endswith(MANIFEST) else None
     )
-    with pytest.raises(Stopped):
+    with default_ctrl_c(), pytest.raises(Stopped):
         make(["s3://lakes/in/sbp"], "s3://lakes/line")
     ended = "stopped by Ctrl-C: the new tables are in s3://lakes/line; files of the earlier run may be left there\n"
     assert capsys.readouterr().err.endswith(ended)
@@ -284,7 +284,7 @@ def test_a_run_that_is_stopped_earlier_leaves_the_tables(
     publish(made, "s3://lakes/early")
     before = names_in(store, "lakes/early"), manifest_in(store, "lakes/early")
     proxy.before = lambda method, path: os.kill(os.getpid(), signal.SIGINT) if method == "PUT" else None
-    with stoppable(), pytest.raises(Stopped) as caught:
+    with default_ctrl_c(), stoppable(), pytest.raises(Stopped) as caught:
         publish(made, "s3://lakes/early")
     proxy.before = lambda method, path: None
     assert caught.value.so_far == ""

@@ -14,7 +14,7 @@ from pyarrow import fs
 from tests.helpers.forked import run, run_text
 from tests.helpers.object_store import ENVIRONMENT, Fault, FaultProxy, faulty, put, ranges_of, s3_server
 from wiretool import limits, read
-from wiretool.errors import CaptureError, RemoteError, UnopenedError, UsageError
+from wiretool.errors import CaptureError, RemoteError, UnopenedError
 from wiretool.storage.folder import StoreFolder
 from wiretool.storage.object_stream import TransferError, retry
 from wiretool.storage.stores import classify_failure, connect
@@ -163,9 +163,20 @@ def test_an_endpoint_that_nobody_serves(proxy: FaultProxy, monkeypatch: pytest.M
         records()
 
 
-def test_an_endpoint_that_is_no_url(proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "127.0.0.1:9000")
-    with pytest.raises(UsageError, match=r"AWS_ENDPOINT_URL_S3=127\.0\.0\.1:9000: not a URL"):
+@pytest.mark.parametrize(
+    ("endpoint", "shown"),
+    [
+        ("127.0.0.1:9000", "127.0.0.1:9000"),
+        ("me:secret@host", "***@host"),
+        ("http://me:secret@host", "http://***@host"),
+    ],
+)
+def test_an_endpoint_that_is_no_url(
+    endpoint: str, shown: str, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", endpoint)
+    why = f"AWS_ENDPOINT_URL_S3={shown}: not the URL of a server; expected one such as http://127.0.0.1:9000"
+    with pytest.raises(UnopenedError, match=f"^{re.escape(f'{URL}: {why}')}$"):
         records()
 
 

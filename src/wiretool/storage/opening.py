@@ -11,7 +11,7 @@ def open_url(path: UrlPath) -> ObjectStream:
     UnopenedError where there is none or access is denied; RemoteError where the server cannot be reached, or where the
     object is another one than it was when the same path was opened before: by its version, or else by its size.
     """
-    stream = ObjectStream(str(path), _object_of(path))
+    stream = ObjectStream(str(path), _make_object(path))
     if path.first_opened is not None and _is_other(stream.info, *path.first_opened):
         stream.close()
         raise RemoteError(str(path), "the object changed since it was read first; run the command again")
@@ -24,7 +24,7 @@ def _is_other(info: ObjectInfo, size: int, version: str) -> bool:
     return info.version != version or (info.size != size and min(info.size, size) >= 0)
 
 
-def _object_of(path: UrlPath) -> RemoteObject:
+def _make_object(path: UrlPath) -> RemoteObject:
     if path.scheme in WEB:  # imported here: only one of the two is required, and each takes a while
         from wiretool.storage.web import WebObject
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 from pyarrow import fs
 
 from wiretool import limits
-from wiretool.errors import CaptureError, UnopenedError, UsageError
+from wiretool.errors import CaptureError, UnopenedError
 from wiretool.storage.object_stream import ChangedError, ObjectInfo, TransferError
 from wiretool.storage.url_path import UrlPath, redact
 
@@ -70,7 +70,7 @@ def connect(path: UrlPath, *, repeats: bool = False) -> "tuple[fs.FileSystem, st
 def _connect(path: UrlPath, attempts: int) -> "tuple[fs.FileSystem, str]":
     name = path.url.partition("://")[2]
     if path.scheme == "s3":
-        return _connect_s3(name.partition("/")[0], attempts), name
+        return _connect_s3(path, attempts), name
     if path.scheme == "gs":
         return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=limits.REMOTE_CONNECT_S)), name
     if path.scheme in AZURE:
@@ -80,11 +80,11 @@ def _connect(path: UrlPath, attempts: int) -> "tuple[fs.FileSystem, str]":
     return store, f"/{name}"
 
 
-def _connect_s3(bucket: str, attempts: int) -> "fs.S3FileSystem":
-    endpoint = _endpoint()
+def _connect_s3(path: UrlPath, attempts: int) -> "fs.S3FileSystem":
+    endpoint = _find_endpoint(path)
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     if region is None and endpoint is None:
-        region = fs.resolve_s3_region(bucket)
+        region = fs.resolve_s3_region(path.url.partition("://")[2].partition("/")[0])
     return fs.S3FileSystem(
         endpoint_override=endpoint,
         region=region,
@@ -111,12 +111,13 @@ def _connect_azure(path: UrlPath) -> "tuple[fs.FileSystem, str]":
     return fs.AzureFileSystem(account, **credentials), f"{container}/{name}"
 
 
-def _endpoint() -> str | None:
-    """Return the URL of the server that the environment names, None for Amazon's. UsageError where it is no URL."""
+def _find_endpoint(path: UrlPath) -> str | None:
+    """Return the URL of the server that the environment names, None for Amazon's. UnopenedError where it is no URL."""
     for name in ENDPOINTS:
         if url := os.environ.get(name):
-            if not url.startswith(("http://", "https://")):
-                raise UsageError(f"{name}={redact(url)}: not a URL; expected one such as http://127.0.0.1:9000")
+            if not url.startswith(("http://", "https://")) or "@" in url:
+                why = f"{name}={redact(url)}: not the URL of a server; expected one such as http://127.0.0.1:9000"
+                raise UnopenedError(str(path), why)
             return url
     return None
 
@@ -140,7 +141,7 @@ class StoredObject:
         except ValueError as err:  # such as an empty name between two slashes
             raise UnopenedError(self._name, f"not the name of an object: {shorten_reason(err)}") from err
         except OSError as err:
-            raise self._failure(err) from err
+            raise self._classify(err) from err
         return self._info
 
     def fetch(self, at: int, size: int) -> bytes:
@@ -148,7 +149,7 @@ class StoredObject:
         try:
             data, now = run_in_thread(lambda: self._range(at, size))
         except OSError as err:
-            if isinstance(err, FileNotFoundError) or has_code(GONE, codes_in(err, self._path)):
+            if isinstance(err, FileNotFoundError) or has_code(GONE, find_codes(err, self._path)):
                 raise ChangedError from err
             reported = classify_failure(self._name, err, self._path)
             if isinstance(reported, CaptureError):
@@ -175,7 +176,7 @@ class StoredObject:
 
     def _look(self) -> "tuple[fs.NativeFile, ObjectInfo]":
         file = self._store.open_input_file(self._path)
-        return file, self._info_of(file)
+        return file, self._read_info(file)
 
     def _range(self, at: int, size: int) -> tuple[bytes, ObjectInfo]:
         """Return a range, and the version of the object after that."""
@@ -183,7 +184,7 @@ class StoredObject:
         data = bytes(self._file.read_at(size, at))
         return data, self._look()[1]
 
-    def _info_of(self, file: "fs.NativeFile") -> ObjectInfo:
+    def _read_info(self, file: "fs.NativeFile") -> ObjectInfo:
         """Return the size and, as the version, the ETag; the time of the last change where a store has none."""
         facts = {name: value.decode("ascii", "replace") for name, value in (file.metadata() or {}).items()}
         tag, changed = facts.get("ETag", ""), facts.get("Last-Modified", "")
@@ -192,12 +193,12 @@ class StoredObject:
         mtime_ns = self._store.get_file_info(self._path).mtime_ns or 0
         return ObjectInfo(file.size(), tag or str(mtime_ns or ""), mtime_ns)
 
-    def _failure(self, err: OSError) -> CaptureError | TransferError:
+    def _classify(self, err: OSError) -> CaptureError | TransferError:
         if isinstance(err, FileNotFoundError):
-            return UnopenedError(self._name, self._why_missing())
+            return UnopenedError(self._name, self._explain_missing())
         return classify_failure(self._name, err, self._path)
 
-    def _why_missing(self) -> str:
+    def _explain_missing(self) -> str:
         """Tell a missing bucket from a missing object, as far as the store answers."""
         bucket, _, key = self._path.partition("/")
         try:
@@ -226,7 +227,7 @@ def classify_failure(name: str, err: OSError, path: str = "") -> CaptureError | 
 
     `name` is how the object is shown, and `path` its name in the store, which is no part of the reason.
     """
-    codes = codes_in(err, path)
+    codes = find_codes(err, path)
     if has_code(DENIED, codes) or isinstance(err, PermissionError):
         advice = _CREDENTIALS.get(name.partition(":")[0].lower(), "expected credentials that may read it")
         return UnopenedError(name, f"access denied; {advice}")
@@ -237,7 +238,7 @@ def classify_failure(name: str, err: OSError, path: str = "") -> CaptureError | 
     return TransferError(shorten_reason(err))
 
 
-def codes_in(err: Exception, path: str) -> frozenset[str]:
+def find_codes(err: Exception, path: str) -> frozenset[str]:
     """Return the code and the HTTP status of an error of pyarrow, whatever the object is called."""
     text = str(err)
     bucket, _, key = path.partition("/")

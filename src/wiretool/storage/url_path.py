@@ -24,8 +24,8 @@ _SECRET = re.compile(
     r"\w*token)=)[^&;#\s']*",
     re.IGNORECASE,
 )
-#: The user or token before the host of a URL.
-_USER = re.compile(r"([a-z][a-z0-9+.-]+://)[^/?#\s']+@", re.IGNORECASE)
+#: The user or token before the host of a URL, also of one without its scheme.
+_USER = re.compile(r"(\A|[a-z][a-z0-9+.-]+://)[^/?#\s']+@", re.IGNORECASE)
 #: Schemes in which the name before the host is no secret: a container of Azure, a user of HDFS.
 _NAMES_BEFORE_HOST = ("abfs", "abfss", "hdfs")
 
@@ -41,13 +41,13 @@ class UrlPath(_LocalPath):
     first_opened: tuple[int, str] | None = None
 
     def __new__(cls, url: str) -> "UrlPath":
-        self: UrlPath = super().__new__(cls, _shown(url))  # type: ignore[assignment, unused-ignore]
+        self: UrlPath = super().__new__(cls, _hide_secrets(url))  # type: ignore[assignment, unused-ignore]
         self.url = url
         return self
 
     def __init__(self, url: str) -> None:
         if sys.version_info >= (3, 12):
-            super().__init__(_shown(url))
+            super().__init__(_hide_secrets(url))
 
     @property
     def scheme(self) -> str:
@@ -55,7 +55,7 @@ class UrlPath(_LocalPath):
         return self.url.partition(":")[0].lower()
 
     def __str__(self) -> str:
-        return _shown(self.url)
+        return _hide_secrets(self.url)
 
     def __fspath__(self) -> str:
         return str(self)
@@ -93,7 +93,7 @@ def _redact_user(found: re.Match[str]) -> str:
     return found[0] if is_name and scheme[:-3].lower() in _NAMES_BEFORE_HOST else f"{scheme}***@"
 
 
-def _shown(url: str) -> str:
+def _hide_secrets(url: str) -> str:
     """Return a URL as it is shown."""
     return redact(_QUERY.sub("", url) if url.partition(":")[0].lower() in WEB else url)
 
@@ -128,8 +128,8 @@ def check_named(text: str, rest: str) -> None:
     place = _QUERY.sub("", rest).partition("/")[0]
     scheme = text.partition(":")[0].lower()
     if not place and scheme != "hdfs":
-        raise UsageError(f"{_shown(text)}: no bucket or host; expected SCHEME://NAME/PATH")
+        raise UsageError(f"{_hide_secrets(text)}: no bucket or host; expected SCHEME://NAME/PATH")
     user, at, _ = place.rpartition("@")
     if at and (":" in user or scheme not in _NAMES_BEFORE_HOST):
         why = "a user, token or password in a URL; expected credentials in the environment, or a signed URL"
-        raise UsageError(f"{_shown(text)}: {why}")
+        raise UsageError(f"{_hide_secrets(text)}: {why}")

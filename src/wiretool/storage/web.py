@@ -6,11 +6,11 @@ from urllib.parse import unquote
 from urllib.request import getproxies, proxy_bypass
 
 from urllib3 import BaseHTTPResponse, PoolManager, ProxyManager, Retry, Timeout
-from urllib3.exceptions import HTTPError, LocationValueError, MaxRetryError, ProtocolError
+from urllib3.exceptions import HTTPError, LocationValueError, MaxRetryError, ProtocolError, ProxyError
 from urllib3.util import make_headers, parse_url
 
 from wiretool import limits
-from wiretool.errors import RemoteError, UnopenedError, UsageError
+from wiretool.errors import RemoteError, UnopenedError
 from wiretool.storage.object_stream import ChangedError, ObjectInfo, TransferError
 from wiretool.storage.url_path import redact
 
@@ -33,7 +33,7 @@ class WebObject:
         self._at = 0
         self._info: ObjectInfo | None = None
         try:
-            self._pool = _make_pool(url)
+            self._pool = _make_pool(url, name)
         except (LocationValueError, ValueError) as err:
             raise UnopenedError(name, f"not a URL: {redact(str(err).replace(url, name))}") from err
 
@@ -122,10 +122,10 @@ class WebObject:
             raise TransferError(f"the transfer ended at byte {self._at:,}")
 
 
-def _make_pool(url: str) -> PoolManager:
+def _make_pool(url: str, name: str) -> PoolManager:
     """Return what sends requests, through the proxy that the environment names for the host of a URL.
 
-    UsageError where that is not the URL of a proxy.
+    UnopenedError, with the name of the object, where that is not the URL of a proxy; ValueError for a URL that is none.
     """
     host, scheme = parse_url(url).host or "", parse_url(url).scheme or ""
     timeout = Timeout(connect=limits.REMOTE_CONNECT_S, read=limits.REMOTE_SILENCE_S)
@@ -139,7 +139,7 @@ def _make_pool(url: str) -> PoolManager:
         return ProxyManager(place, proxy_headers=headers, timeout=timeout, retries=retries)
     except (LocationValueError, ValueError) as err:  # a name that is not latin-1 is a ValueError, too
         why = "not the URL of a proxy; expected http://HOST:PORT or http://USER:PASSWORD@HOST:PORT"
-        raise UsageError(f"{scheme}_proxy={redact(proxy)}: {why}") from err
+        raise UnopenedError(name, f"{scheme}_proxy={redact(proxy)}: {why}") from err
 
 
 def _split_proxy(proxy: str) -> tuple[str, str]:
@@ -188,6 +188,8 @@ def extract_reason(err: Exception) -> str:
     """Return the reason of a failed request in one line, without the objects that urllib3 names."""
     if isinstance(err, MaxRetryError) and err.reason is not None:
         return extract_reason(err.reason)
+    if isinstance(err, ProxyError):
+        return f"the proxy: {extract_reason(err.original_error)}"
     if isinstance(err, ProtocolError) and isinstance(err.args[-1], Exception):
         return extract_reason(err.args[-1])
     cause = err.__cause__ or err.__context__
