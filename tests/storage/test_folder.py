@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 from time import monotonic
-from typing import Any
 
 import pytest
 from pyarrow import fs
@@ -99,8 +98,12 @@ def test_ctrl_c_ends_the_wait_for_a_store(verb: str, monkeypatch: pytest.MonkeyP
     class Stalled:
         """A store that answers when the test ends, long after Ctrl-C."""
 
-        def __getattr__(self, name: str) -> Any:
-            return lambda *args: (os.kill(os.getpid(), signal.SIGINT), done.wait(30))
+        def __getattr__(self, name: str) -> Callable[..., bool]:
+            return stall
+
+    def stall(*args: object) -> bool:
+        os.kill(os.getpid(), signal.SIGINT)
+        return done.wait(30)
 
     monkeypatch.setattr(folders, "connect", lambda path, repeats: (Stalled(), "bucket"))
     folder = StoreFolder(UrlPath("s3://bucket"))
