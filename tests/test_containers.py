@@ -12,7 +12,7 @@ def test_the_image_copies_files_that_exist_and_are_not_ignored() -> None:
     names = [name for line in copied for name in line.split()]
     assert "pyproject.toml" in names
     assert all((ROOT / name).exists() for name in names)
-    kept = re.findall(r"(?m)^!(\S+)$", (ROOT / ".containerignore").read_text())
+    kept = re.findall(r"(?m)^!(\S+)$", (ROOT / ".dockerignore").read_text())
     assert set(kept) == set(names)
 
 

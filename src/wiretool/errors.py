@@ -122,7 +122,7 @@ class UnopenedError(CaptureError):
 
 
 class RemoteError(CaptureError):
-    """A capture that its server does not give as a whole: unreachable, failing, cut short, or changed meanwhile."""
+    """An object that its server does not give or take as a whole: unreachable, failing, cut short, or changed."""
 
     exit_code = 4
 
@@ -218,12 +218,16 @@ class Killed(WiretoolError):
 
 
 class Stopped(KeyboardInterrupt):
-    """Ctrl-C or SIGTERM: `number` is the signal's; `is_told` where a line has said how far it came."""
+    """Ctrl-C or SIGTERM: `number` is the signal's; `is_told` where a line has said how far it came.
 
-    def __init__(self, number: int, *, is_told: bool = False) -> None:
+    `so_far` is how far the work came, where the place that was stopped knows that better than the command.
+    """
+
+    def __init__(self, number: int, *, is_told: bool = False, so_far: str = "") -> None:
         super().__init__(number)
         self.number = number
         self.is_told = is_told
+        self.so_far = so_far
 
     @property
     def exit_code(self) -> int:

@@ -2,6 +2,7 @@
 
 import http.client
 import logging
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -77,6 +78,16 @@ def s3_server() -> tuple["fs.S3FileSystem", int]:
         allow_delayed_open=True,
     )
     return store, port
+
+
+@contextmanager
+def default_ctrl_c() -> Iterator[None]:
+    """Handle Ctrl-C as a program on a terminal: in the background shells have it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import gzip
 import ssl
 import time
+from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +16,11 @@ import pytest
 import trustme
 
 from wiretool import limits, read
+from wiretool.commands.options import Engine
+from wiretool.commands.slice.run import Slicing, slice_into
 from wiretool.errors import RemoteError, UnopenedError
+from wiretool.storage.opening import open_url
+from wiretool.storage.url_path import UrlPath
 
 CAPTURE = Path(__file__).parents[2] / "captures" / "pravega" / "write.pcap"
 CONTENT = CAPTURE.read_bytes()
@@ -45,6 +50,8 @@ def serving(site: Site, context: ssl.SSLContext | None = None) -> Iterator[Site]
 
         def do_GET(self) -> None:
             answer(self, site)
+
+        do_CONNECT = do_GET
 
         def log_message(self, format: str, *args: object) -> None:
             pass
@@ -227,3 +234,71 @@ def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch, exp
     with serving(Site()) as site:
         monkeypatch.setenv("http_proxy", site.url.partition("/x")[0])
         assert list(read("http://capture.example/x.pcap")) == expected
+
+
+@pytest.mark.parametrize("scheme", ["http://", ""])
+def test_credentials_of_a_proxy_are_sent(scheme: str, monkeypatch: pytest.MonkeyPatch, expected: list[Any]) -> None:
+    with serving(Site()) as site:
+        host = site.url.partition("/x")[0].removeprefix("http://")
+        monkeypatch.setenv("http_proxy", f"{scheme}me:p%40ss@{host}")
+        assert list(read("http://capture.example/x.pcap")) == expected
+    assert b64decode(site.requests[0]["proxy-authorization"].removeprefix("Basic ")) == b"me:p@ss"
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_that_requires_credentials(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    why = rf"^{scheme}://capture\.example/x: the proxy requires credentials \(HTTP status 407\); expected http_proxy="
+    with serving(Site(statuses=[407])) as site:
+        monkeypatch.setenv(f"{scheme}_proxy", site.url.partition("/x")[0])
+        with pytest.raises(UnopenedError, match=why):
+            list(read(f"{scheme}://capture.example/x"))
+
+
+@pytest.mark.parametrize("proxy", ["socks5://me:secret@host:1", "http://me:secret@host:port", "http://me:secret@"])
+def test_a_proxy_that_is_no_url_is_named(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", proxy)
+    why = r"^http://capture\.example/x: http_proxy=\w+://\*\*\*@.*: not the URL of a proxy; expected http://HOST:PORT"
+    with pytest.raises(UnopenedError, match=why):
+        list(read("http://capture.example/x"))
+
+
+def test_an_unreachable_proxy_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://me:secret@localhost:1")
+    with pytest.raises(
+        RemoteError, match=r"/x: cannot be read: 5 attempts.*: the proxy: Connection refused$"
+    ) as caught:
+        list(read("http://capture.example/x?sig=secret"))
+    assert "secret" not in str(caught.value)
+
+
+def test_a_url_that_is_none_is_shown_without_its_signature() -> None:
+    with pytest.raises(UnopenedError, match=r"^http://host:port/x: not a URL: ") as caught:
+        list(read("http://host:port/x?y=secret"))
+    assert "secret" not in str(caught.value)
+
+
+# -- objects that are opened twice -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("has_length", [True, False])
+@pytest.mark.parametrize("headers", [{}, {"ETag": '"a"'}], ids=["no version", "version"])
+def test_the_size_tells_a_change_where_there_is_no_version(headers: dict[str, str], has_length: bool) -> None:
+    with serving(Site(headers=headers, has_length=has_length)) as site:
+        path = UrlPath(site.url)
+        for _ in range(2):
+            open_url(path).close()
+        assert path.is_comparable == (has_length or bool(headers))
+        site.content += b"\0"
+        site.headers = dict.fromkeys(headers, '"b"')
+        if path.is_comparable:
+            with pytest.raises(RemoteError, match=r"x\.pcap: the object changed since it was read first"):
+                open_url(path)
+        else:
+            open_url(path).close()
+
+
+def test_slice_reports_an_object_that_cannot_be_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(Site(headers={}, has_length=False)) as site:
+        options = Slicing([UrlPath(site.url)], "auto", {}, Engine.ROWS, 'message == "AppendSetup"', None, False)
+        assert slice_into(tmp_path / "x.pcapng", options) == 1
+    assert "x.pcap: the server states neither size nor version; a change between both" in capsys.readouterr().err

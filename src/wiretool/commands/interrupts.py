@@ -38,7 +38,8 @@ def told_when_stopped(so_far: Callable[[], str]) -> Iterator[None]:
         yield
     except KeyboardInterrupt as err:
         number = err.number if isinstance(err, Stopped) else signal.SIGINT
-        tell(f"stopped by {signal_name(number)}: {so_far()}")
+        known = err.so_far if isinstance(err, Stopped) else ""
+        tell(f"stopped by {signal_name(number)}: {known or so_far()}")
         raise Stopped(number, is_told=True) from err
 
 

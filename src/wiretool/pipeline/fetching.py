@@ -3,9 +3,12 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
+from io import BufferedReader, BytesIO
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from wiretool.capture.files.reading import recognised
+from wiretool.capture.files.source import open_source
 from wiretool.errors import CaptureError, UsageError
 from wiretool.pipeline.job import Step
 from wiretool.pipeline.layout import MANIFEST, head_in
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Bytes of an object that are copied at once.
 CHUNK_BYTES = 1024 * 1024
+#: Bytes of the name of an object in that of its copy, which may have 255.
+NAME_BYTES_MAX = 200
 
 
 def objects_at(path: UrlPath, tell: Callable[[str], None]) -> Iterator[UrlPath]:
@@ -52,8 +57,9 @@ def objects_at(path: UrlPath, tell: Callable[[str], None]) -> Iterator[UrlPath]:
 def _is_manifest(folder: "StoreFolder", name: str) -> bool:
     """Return whether an object is the manifest of tables that wiretool has made."""
     if PurePosixPath(name).name == MANIFEST:
+        data = folder.read(name)
         with suppress(CaptureError):  # a manifest of something else
-            head_in(folder.read(name), name)
+            head_in(data, name)
             return True
     return False
 
@@ -67,19 +73,37 @@ def fetched(files: Sequence[Path], folder: Path, watch: Callable[[Step], None]) 
     copies: dict[Path, UrlPath] = {}
     for place, url in enumerate(urls):
         watch(Step("fetching captures", place, len(urls)))
-        copy = folder / f"{place:06d}-{PurePosixPath(str(url)).name}"
+        copy = folder / f"{place:06d}-{_last_bytes(PurePosixPath(str(url)).name)}"
         _copy(url, copy)
         copies[copy] = url
     return copies
 
 
+def _last_bytes(name: str) -> str:
+    """Return the end of a name, with its suffix, in as many bytes as a copy may have of it."""
+    return os.fsencode(name)[-NAME_BYTES_MAX:].decode("utf-8", "ignore")
+
+
 def _copy(url: UrlPath, copy: Path) -> None:
+    """Copy an object; of one that is not a capture, as its reader reports, only the first bytes."""
     from wiretool.storage.opening import open_url
 
-    with closing(open_url(url)) as stream, refused(copy):
+    with closing(open_url(url)) as stream, closing(BufferedReader(stream, CHUNK_BYTES)) as reader, refused(copy):
         copy.parent.mkdir(exist_ok=True)
         with copy.open("wb") as file:
-            while data := stream.read(CHUNK_BYTES):
+            data = reader.read(CHUNK_BYTES)
+            is_capture = _is_capture(data)
+            while data:
                 file.write(data)
+                data = reader.read(CHUNK_BYTES) if is_capture else b""
         if stream.info.mtime_ns:
             os.utime(copy, ns=(stream.info.mtime_ns, stream.info.mtime_ns))
+
+
+def _is_capture(first: bytes) -> bool:
+    """Return whether a file that begins with these bytes is a capture, also a packed one."""
+    try:
+        recognised(open_source("", BytesIO(first)))
+    except CaptureError:
+        return False
+    return True

@@ -219,7 +219,7 @@ def unpack(path: Path, copy: Path) -> str:
     """
     with ExitStack() as stack:
         name, stream = opened(path, stack)
-        left = most = _unpacked_bytes_max(os.fstat(stream.fileno()))
+        left = most = _unpacked_bytes_max(os.fstat(stream.fileno()).st_size)
         source = open_source(name, stream)
         stack.enter_context(refused(copy))
         out = stack.enter_context(copy.open("wb"))
@@ -234,9 +234,18 @@ def unpack(path: Path, copy: Path) -> str:
     return ""
 
 
-def _unpacked_bytes_max(status: os.stat_result) -> int:
-    """Return how many bytes of a packed file are read."""
-    return max(limits.UNPACKED_BYTES_FREE, limits.UNPACKED_TIMES_MAX * status.st_size)
+def _unpacked_bytes_max(size: int) -> int:
+    """Return how many bytes of a packed file of a size are read."""
+    return max(limits.UNPACKED_BYTES_FREE, limits.UNPACKED_TIMES_MAX * size)
+
+
+def _size_of(path: Path) -> int:
+    """Return the size of a file or object; -1 where its server does not state it."""
+    if not isinstance(path, UrlPath):
+        return path.stat().st_size
+    with ExitStack() as stack:
+        opened(path, stack)
+    return path.first_opened[0] if path.first_opened else -1
 
 
 def packet_counts(paths: Sequence[Path], connections: set[bytes]) -> PacketCounts:
@@ -247,7 +256,7 @@ def packet_counts(paths: Sequence[Path], connections: set[bytes]) -> PacketCount
     counts, fragments = PacketCounts(), Fragments()
     for path in paths:
         with suppress(CaptureError):
-            left = _unpacked_bytes_max(path.stat())
+            left = _unpacked_bytes_max(_size_of(path))
             for packets in read_packet_tables([path]):
                 note_connections(segments_of(packets, fragments, counts), connections)
                 left -= int(packets.starts[-1] + packets.lengths[-1] - packets.starts[0])  # tables share a buffer

@@ -4,6 +4,8 @@ The files of a run have names of their own, so that those of an earlier run stay
 Readers go by the manifest. The files of the earlier run are deleted after that.
 """
 
+import re
+import signal
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -12,13 +14,27 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from wiretool.errors import CaptureError, PeerError, UsageError, WiretoolError
-from wiretool.pipeline.layout import MANIFEST, File, Manifest, head_in, manifest_bytes, read_manifest
+from wiretool.errors import CaptureError, RemoteError, Stopped, UsageError, WiretoolError
+from wiretool.pipeline.layout import (
+    MANIFEST,
+    NAMES,
+    File,
+    Manifest,
+    head_in,
+    manifest_bytes,
+    message_tables,
+    read_manifest,
+)
 from wiretool.pipeline.private import is_inside
 from wiretool.pipeline.staging import staged
-from wiretool.sinks.arrow.files import refused
+from wiretool.processes import held_interrupts
 from wiretool.storage.folder import StoreFolder
 from wiretool.storage.url_path import UrlPath
+from wiretool.units import counted
+
+#: Names of files that runs write: those of tables, and a manifest that is not in its place yet.
+_FILE = re.compile(r"([^/]+)/(?:[^/]+/)*part-[0-9a-f]{12}-\d+\.\w+")
+_PART_OF_MANIFEST = re.compile(rf"\.{re.escape(MANIFEST)}-[0-9a-f]{{12}}")
 
 
 @contextmanager
@@ -35,19 +51,19 @@ def made_in(root: Path, inputs: Sequence[Path], tell: Callable[[str], None]) -> 
 def published(root: UrlPath, inputs: Sequence[Path], tell: Callable[[str], None]) -> Iterator[Path]:
     """A temporary folder whose tables are uploaded when the block ends well.
 
-    UsageError where `root` holds anything but the tables of an earlier run, or an input. PeerError where the store
-    fails: then the tables of the earlier run are as they were.
+    UsageError where `root` holds anything but the tables of an earlier run, or an input. RemoteError where the store
+    fails: then the tables of the earlier run are as they were. `tell` reports files that a killed run has left.
     """
     target = StoreFolder(root)
-    earlier = _earlier_files(target, inputs)
+    earlier = _earlier_files(target, inputs, tell)
     with TemporaryDirectory(prefix="wiretool-tables-") as temporary:
         folder = Path(temporary)
         yield folder
         _publish(folder, target, earlier, tell)
 
 
-def _earlier_files(target: StoreFolder, inputs: Sequence[Path]) -> set[str]:
-    """Return the names of all files of an earlier run."""
+def _earlier_files(target: StoreFolder, inputs: Sequence[Path], tell: Callable[[str], None]) -> set[str]:
+    """Return the names of all files of an earlier run, which the manifest names."""
     root = target.root
     for path in inputs:
         if isinstance(path, UrlPath) and path.url.startswith(f"{root.url.rstrip('/')}/"):
@@ -55,17 +71,34 @@ def _earlier_files(target: StoreFolder, inputs: Sequence[Path]) -> set[str]:
     if target.is_object():
         raise UsageError(f"cannot write {root}: an object; expected a folder for tables")
     names = set(target.sizes())
-    if not names:
-        return set()
-    with suppress(CaptureError):  # a manifest of something else
-        head = head_in(target.read(MANIFEST), str(target.url_of(MANIFEST))) if MANIFEST in names else None
-        paths = set() if head is None else {file.path for files in head.tables.values() for file in files}
-        if head is not None and not head.stream and all(map(is_inside, paths)):
-            return paths
+    paths = _named_files(target) if MANIFEST in names else set()
+    left = set(filter(_is_of_a_run, names)) - (paths or set())
+    if paths is not None and (MANIFEST in names or left == names):
+        if left:
+            tell(f"{root} holds {counted(len(left), 'file')} of a killed run, which no manifest names")
+        return paths
     raise UsageError(
         f"{root} holds objects that wiretool pipeline run has not written; "
         "expected a new or empty folder, or tables of an earlier run"
     )
+
+
+def _named_files(target: StoreFolder) -> set[str] | None:
+    """Return the names of files that the manifest in a folder has; None where it is not that of a run."""
+    data = target.read(MANIFEST)
+    with suppress(CaptureError):  # a manifest of something else
+        head = head_in(data, str(target.url_of(MANIFEST)))
+        paths = {file.path for files in head.tables.values() for file in files}
+        if not head.stream and all(map(is_inside, paths)):
+            return paths
+    return None
+
+
+def _is_of_a_run(name: str) -> bool:
+    """Return whether a file has such a name as the files of runs have."""
+    found = _FILE.fullmatch(name)
+    is_table = found is not None and (found[1] in NAMES or found[1] in message_tables())
+    return is_table or _PART_OF_MANIFEST.fullmatch(name) is not None
 
 
 def _publish(folder: Path, target: StoreFolder, earlier: set[str], tell: Callable[[str], None]) -> None:
@@ -77,10 +110,24 @@ def _publish(folder: Path, target: StoreFolder, earlier: set[str], tell: Callabl
     with ExitStack() as undo:
         for local, name in zip(_names(manifest), _names(renamed), strict=True):
             undo.callback(_delete, target, [name])
-            with refused(folder / local):
-                target.upload(folder / local, name)
-        _write_manifest(target, manifest_bytes(renamed), undo.pop_all())
-    if left := _delete(target, sorted(earlier)):
+            target.upload(folder / local, name)
+        _replace(target, manifest_bytes(renamed), undo, sorted(earlier), tell)
+
+
+def _replace(
+    target: StoreFolder, manifest: bytes, undo: ExitStack, earlier: Sequence[str], tell: Callable[[str], None]
+) -> None:
+    """Write the manifest and delete the earlier files. Stopped states which tables count."""
+    so_far = f"the manifest was being written: {target.root} has the new or the earlier tables: its manifest names them"
+    try:
+        with held_interrupts():  # a second Ctrl-C ends the wait for the store
+            _write_manifest(target, manifest, undo.pop_all())
+            so_far = f"the new tables are in {target.root}; files of the earlier run may be left there"
+        left = _delete(target, earlier)
+    except KeyboardInterrupt as err:
+        number = err.number if isinstance(err, Stopped) else signal.SIGINT
+        raise Stopped(number, so_far=so_far) from err
+    if left:
         tell(f"{target.root}: {left:,} files of the earlier run could not be deleted; the manifest does not name them")
 
 
@@ -91,7 +138,7 @@ def _write_manifest(target: StoreFolder, data: bytes, undo: ExitStack) -> None:
     """
     try:
         target.write(MANIFEST, data)
-    except PeerError:
+    except RemoteError:
         now = target.read(MANIFEST) if MANIFEST in target.sizes() else b""
         if now != data:
             undo.close()

@@ -2,11 +2,14 @@
 
 import io
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from wiretool import limits
 from wiretool.errors import RemoteError
+
+T = TypeVar("T")
 
 
 class TransferError(Exception):
@@ -66,7 +69,7 @@ class ObjectStream(io.RawIOBase):
         self._failures = 0
         #: Where the last failure was: enough bytes after it make the next one the first.
         self._failed_at = 0
-        self.info = self._open()
+        self.info = retry(name, source.look)
 
     def readable(self) -> bool:
         return True
@@ -84,13 +87,6 @@ class ObjectStream(io.RawIOBase):
         if not self.closed:
             self._source.close()
         super().close()
-
-    def _open(self) -> ObjectInfo:
-        while True:
-            try:
-                return self._source.look()
-            except TransferError as err:
-                self._wait_after(err)
 
     def _next_block(self) -> bytes:
         while self.info.size < 0 or self._at < self.info.size:
@@ -114,10 +110,25 @@ class ObjectStream(io.RawIOBase):
         return data
 
     def _wait_after(self, err: TransferError) -> None:
-        """Wait before the next attempt, longer each time; RemoteError after the last one."""
         self._failures += 1
         self._failed_at = self._at
-        if self._failures >= limits.REMOTE_ATTEMPTS_MAX:
-            why = f"cannot be read: {self._failures} attempts failed, the last one: {err.why}"
-            raise RemoteError(self.name, why, offset=self._at if self._at else None) from err
-        time.sleep(limits.REMOTE_PAUSE_S * 2 ** (self._failures - 1))
+        _wait_after(err, self._failures, self.name, self._at)
+
+
+def retry(name: str, call: Callable[[], T]) -> T:
+    """Return the result of a call, which is repeated after a TransferError; RemoteError after the last attempt."""
+    failures = 0
+    while True:
+        try:
+            return call()
+        except TransferError as err:
+            failures += 1
+            _wait_after(err, failures, name, 0)
+
+
+def _wait_after(err: TransferError, failures: int, name: str, at: int) -> None:
+    """Wait before the next attempt, longer each time; RemoteError after the last one."""
+    if failures >= limits.REMOTE_ATTEMPTS_MAX:
+        why = f"cannot be read: {failures} attempts failed, the last one: {err.why}"
+        raise RemoteError(name, why, offset=at or None) from err
+    time.sleep(limits.REMOTE_PAUSE_S * 2 ** (failures - 1))

@@ -1,7 +1,7 @@
 """Opens objects by their URLs."""
 
 from wiretool.errors import RemoteError
-from wiretool.storage.object_stream import ObjectStream, RemoteObject
+from wiretool.storage.object_stream import ObjectInfo, ObjectStream, RemoteObject
 from wiretool.storage.url_path import WEB, UrlPath
 
 
@@ -9,21 +9,26 @@ def open_url(path: UrlPath) -> ObjectStream:
     """Open an object as a stream, which is read forward.
 
     UnopenedError where there is none or access is denied; RemoteError where the server cannot be reached, or where the
-    object is another one than it was when the same path was opened before.
+    object is another one than it was when the same path was opened before: by its version, or else by its size.
     """
-    stream = ObjectStream(str(path), _object_of(path))
-    if path.version and path.version != stream.info.version:
+    stream = ObjectStream(str(path), _make_object(path))
+    if path.first_opened is not None and _is_other(stream.info, *path.first_opened):
         stream.close()
         raise RemoteError(str(path), "the object changed since it was read first; run the command again")
-    path.version = stream.info.version
+    path.first_opened = stream.info.size, stream.info.version
     return stream
 
 
-def _object_of(path: UrlPath) -> RemoteObject:
+def _is_other(info: ObjectInfo, size: int, version: str) -> bool:
+    """Return whether an object is another one than that of a size and version; -1 and "" are unknown."""
+    return info.version != version or (info.size != size and min(info.size, size) >= 0)
+
+
+def _make_object(path: UrlPath) -> RemoteObject:
     if path.scheme in WEB:  # imported here: only one of the two is required, and each takes a while
         from wiretool.storage.web import WebObject
 
         return WebObject(path.url, str(path))
-    from wiretool.storage.stores import StoredObject, file_system_of
+    from wiretool.storage.stores import StoredObject
 
-    return StoredObject(*file_system_of(path), str(path))
+    return StoredObject(path)

@@ -1,6 +1,7 @@
 """The path of an object by its URL, which engines pass on like that of a file."""
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,22 +18,36 @@ STORES, WEB = ("s3", "gs", "abfs", "abfss", "hdfs"), ("https", "http")
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://(.*)", re.DOTALL)
 #: The end of a web URL after its path; signatures of presigned URLs are in it.
 _QUERY = re.compile(r"[?#].*", re.DOTALL)
+#: Parameters of queries that grant access: of signed URLs of Amazon, Google and Azure, and tokens of web servers.
+_SECRET = re.compile(
+    r"([?&;#](?:x-(?:amz|goog)-(?:signature|credential|security-token)|awsaccesskeyid|googleaccessid|signature|sig|"
+    r"\w*token)=)[^&;#\s']*",
+    re.IGNORECASE,
+)
+#: The user or token before the host of a URL, also of one without its scheme.
+_USER = re.compile(r"(\A|[a-z][a-z0-9+.-]+://)[^/?#\s']+@", re.IGNORECASE)
+#: Schemes in which the name before the host is no secret: a container of Azure, a user of HDFS.
+_NAMES_BEFORE_HOST = ("abfs", "abfss", "hdfs")
 
 
 class UrlPath(_LocalPath):
     """The URL of an object in place of a path, which the file system does not have.
 
-    Its text is the URL without the query of a web server, which may have a signature that grants access.
+    Its text has no secrets: it lacks the query of a web server, which may have a signature that grants access.
     """
 
     url: str
-    #: The version of the object that was read first, empty before that.
-    version: str = ""
+    #: Size in bytes and version of the object when it was first opened, as in `ObjectInfo`; None before that.
+    first_opened: tuple[int, str] | None = None
 
     def __new__(cls, url: str) -> "UrlPath":
-        self: UrlPath = super().__new__(cls, url)  # type: ignore[assignment, unused-ignore]
+        self: UrlPath = super().__new__(cls, _hide_secrets(url))  # type: ignore[assignment, unused-ignore]
         self.url = url
         return self
+
+    def __init__(self, url: str) -> None:
+        if sys.version_info >= (3, 12):
+            super().__init__(_hide_secrets(url))
 
     @property
     def scheme(self) -> str:
@@ -40,7 +55,7 @@ class UrlPath(_LocalPath):
         return self.url.partition(":")[0].lower()
 
     def __str__(self) -> str:
-        return _QUERY.sub("", self.url) if self.scheme in WEB else self.url
+        return _hide_secrets(self.url)
 
     def __fspath__(self) -> str:
         return str(self)
@@ -54,6 +69,11 @@ class UrlPath(_LocalPath):
     def __reduce__(self) -> tuple[Any, ...]:
         return UrlPath, (self.url,)
 
+    @property
+    def is_comparable(self) -> bool:
+        """Return whether a change of the object can be noticed when it is opened again."""
+        return self.first_opened not in (None, (-1, ""))
+
     def absolute(self) -> "UrlPath":
         """Return the URL, which depends on no folder."""
         return self
@@ -61,6 +81,21 @@ class UrlPath(_LocalPath):
     def resolve(self, strict: bool = False) -> "UrlPath":
         """Return the URL, which has no links."""
         return self
+
+
+def redact(text: str) -> str:
+    """Return a text without the secrets of URLs in it: `***` in place of users, tokens and signatures."""
+    return _SECRET.sub(r"\1***", _USER.sub(_redact_user, text))
+
+
+def _redact_user(found: re.Match[str]) -> str:
+    scheme, is_name = found[1], ":" not in found[0].partition("://")[2]
+    return found[0] if is_name and scheme[:-3].lower() in _NAMES_BEFORE_HOST else f"{scheme}***@"
+
+
+def _hide_secrets(url: str) -> str:
+    """Return a URL as it is shown."""
+    return redact(_QUERY.sub("", url) if url.partition(":")[0].lower() in WEB else url)
 
 
 def is_url(text: str) -> bool:
@@ -83,16 +118,18 @@ def path_or_url(text: str) -> Path:
     if Path(text).exists():
         return Path(text)
     raise UsageError(
-        f"{text}: unknown scheme {found[1]}; expected {', '.join(STORES[:-1])}, {STORES[-1]}, https or http, "
+        f"{redact(text)}: unknown scheme {found[1]}; expected {', '.join(STORES[:-1])}, {STORES[-1]}, https or http, "
         f"or ./{found[1]}:/... for a local file"
     )
 
 
 def check_named(text: str, rest: str) -> None:
-    """Raise UsageError for a URL without a host or bucket, or with a password, which would appear in reports."""
+    """Raise UsageError for a URL without a host or bucket, or with a user, token or password, which is not sent."""
     place = _QUERY.sub("", rest).partition("/")[0]
-    if not place and not text.lower().startswith("hdfs:"):
-        raise UsageError(f"{text}: no bucket or host; expected SCHEME://NAME/PATH")
-    if "@" in place and ":" in place.rpartition("@")[0]:
-        shown = text.replace(place.rpartition("@")[0], "***", 1)
-        raise UsageError(f"{shown}: a password in a URL; expected credentials in the environment, or a signed URL")
+    scheme = text.partition(":")[0].lower()
+    if not place and scheme != "hdfs":
+        raise UsageError(f"{_hide_secrets(text)}: no bucket or host; expected SCHEME://NAME/PATH")
+    user, at, _ = place.rpartition("@")
+    if at and (":" in user or scheme not in _NAMES_BEFORE_HOST):
+        why = "a user, token or password in a URL; expected credentials in the environment, or a signed URL"
+        raise UsageError(f"{_hide_secrets(text)}: {why}")

@@ -2,20 +2,24 @@
 
 import re
 from email.utils import parsedate_to_datetime
+from urllib.parse import unquote
 from urllib.request import getproxies, proxy_bypass
 
 from urllib3 import BaseHTTPResponse, PoolManager, ProxyManager, Retry, Timeout
-from urllib3.exceptions import HTTPError, LocationValueError, MaxRetryError, ProtocolError
-from urllib3.util import parse_url
+from urllib3.exceptions import HTTPError, LocationValueError, MaxRetryError, ProtocolError, ProxyError
+from urllib3.util import make_headers, parse_url
 
 from wiretool import limits
 from wiretool.errors import RemoteError, UnopenedError
 from wiretool.storage.object_stream import ChangedError, ObjectInfo, TransferError
+from wiretool.storage.url_path import redact
 
 #: Redirections from one URL to another.
 REDIRECTS_MAX = 5
 #: Statuses of answers that may be others when asked again.
 RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
+#: An answer of a proxy that passes on no connections without credentials.
+_PROXY_DENIED = re.compile(r"Tunnel connection failed: 407\b")
 _RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 
 
@@ -29,14 +33,14 @@ class WebObject:
         self._at = 0
         self._info: ObjectInfo | None = None
         try:
-            self._pool = _pool_for(url)
+            self._pool = _make_pool(url, name)
         except (LocationValueError, ValueError) as err:
-            raise UnopenedError(name, f"not a URL: {err}") from err
+            raise UnopenedError(name, f"not a URL: {redact(str(err).replace(url, name))}") from err
 
     def look(self) -> ObjectInfo:
         """Begin to read: the headers have the size, and a version where the server names one."""
         response = self._send(0)
-        self._info = _info_of(response)
+        self._info = _parse_info(response)
         self._response, self._at = response, 0
         return self._info
 
@@ -49,7 +53,7 @@ class WebObject:
             data = self._response.read1(min(size, limits.REMOTE_BLOCK_BYTES_MIN))
         except (HTTPError, OSError) as err:
             self.close()
-            raise TransferError(reason_of(err)) from err
+            raise TransferError(extract_reason(err)) from err
         self._at += len(data)
         if not data:
             self.close()
@@ -71,7 +75,10 @@ class WebObject:
                 "GET", self._url, headers=headers, preload_content=False, decode_content=False
             )
         except (HTTPError, OSError) as err:
-            raise TransferError(reason_of(err)) from err
+            why = extract_reason(err)
+            if _PROXY_DENIED.search(why):
+                raise self._refusal(407, at) from err
+            raise TransferError(why) from err
         if response.status in (200, 206):
             return response
         response.close()
@@ -84,7 +91,10 @@ class WebObject:
             return ChangedError()
         if status in (404, 410):
             return UnopenedError(self._name, f"no such object (HTTP status {status})")
-        if status in (401, 403, 407):
+        if status == 407:
+            why = "the proxy requires credentials (HTTP status 407); expected http_proxy=http://USER:PASSWORD@HOST:PORT"
+            return UnopenedError(self._name, why)
+        if status in (401, 403):
             why = f"access denied (HTTP status {status}); expected a public or signed URL"
             return UnopenedError(self._name, why)
         return RemoteError(self._name, f"HTTP status {status}; expected 200", offset=at or None)
@@ -96,8 +106,8 @@ class WebObject:
             why = "the transfer was cut, and cannot be continued: the server names no version (ETag or Last-Modified)"
             raise RemoteError(self._name, why, offset=at)
         response = self._send(at)
-        start = _start_of(response)
-        if not _is_same(_info_of(response), self._info) or start not in (0, at):
+        start = _parse_start(response)
+        if not _is_same(_parse_info(response), self._info) or start not in (0, at):
             response.close()
             raise ChangedError
         self._response, self._at = response, start
@@ -106,24 +116,42 @@ class WebObject:
                 self._at += len(data)
         except (HTTPError, OSError) as err:
             self.close()
-            raise TransferError(reason_of(err)) from err
+            raise TransferError(extract_reason(err)) from err
         if self._at < at:
             self.close()
             raise TransferError(f"the transfer ended at byte {self._at:,}")
 
 
-def _pool_for(url: str) -> PoolManager:
-    """Return what sends requests, through the proxy that the environment names for the host of a URL."""
+def _make_pool(url: str, name: str) -> PoolManager:
+    """Return what sends requests, through the proxy that the environment names for the host of a URL.
+
+    UnopenedError, with the name of the object, where that is not the URL of a proxy; ValueError for a URL that is none.
+    """
     host, scheme = parse_url(url).host or "", parse_url(url).scheme or ""
     timeout = Timeout(connect=limits.REMOTE_CONNECT_S, read=limits.REMOTE_SILENCE_S)
     retries = Retry(total=None, connect=0, read=0, status=0, other=0, redirect=REDIRECTS_MAX)
     proxy = getproxies().get(scheme)
-    if proxy and not proxy_bypass(host):
-        return ProxyManager(proxy, timeout=timeout, retries=retries)
-    return PoolManager(timeout=timeout, retries=retries)
+    if not proxy or proxy_bypass(host):
+        return PoolManager(timeout=timeout, retries=retries)
+    try:
+        place, user = _split_proxy(proxy)
+        headers = make_headers(proxy_basic_auth=user) if user else None
+        return ProxyManager(place, proxy_headers=headers, timeout=timeout, retries=retries)
+    except (LocationValueError, ValueError) as err:  # a name that is not latin-1 is a ValueError, too
+        why = "not the URL of a proxy; expected http://HOST:PORT or http://USER:PASSWORD@HOST:PORT"
+        raise UnopenedError(name, f"{scheme}_proxy={redact(proxy)}: {why}") from err
 
 
-def _start_of(response: BaseHTTPResponse) -> int:
+def _split_proxy(proxy: str) -> tuple[str, str]:
+    """Return the URL of a proxy without credentials, and `user:password` decoded, which is empty without any."""
+    scheme, _, place = proxy.rpartition("://")  # curl, too, takes HOST:PORT
+    user, _, host = place.rpartition("@")
+    if not host:
+        raise ValueError("no host")
+    return f"{scheme or 'http'}://{host}", unquote(user)
+
+
+def _parse_start(response: BaseHTTPResponse) -> int:
     """Return the first byte of an answer; -1 where it names none."""
     if response.status == 200:
         return 0
@@ -131,11 +159,11 @@ def _start_of(response: BaseHTTPResponse) -> int:
     return int(found[1]) if found else -1
 
 
-def _info_of(response: BaseHTTPResponse) -> ObjectInfo:
+def _parse_info(response: BaseHTTPResponse) -> ObjectInfo:
     """Return the size of the whole object, and its version; a weak ETag names no version of bytes."""
     tag = response.headers.get("ETag", "")
     version = response.headers.get("Last-Modified", "") if tag.startswith("W/") or not tag else tag
-    mtime_ns = _time_ns(response.headers.get("Last-Modified", ""))
+    mtime_ns = _parse_time_ns(response.headers.get("Last-Modified", ""))
     if response.status == 206:
         found = _RANGE.fullmatch(response.headers.get("Content-Range", ""))
         return ObjectInfo(int(found[2]) if found and found[2] != "*" else -1, version, mtime_ns)
@@ -148,7 +176,7 @@ def _is_same(info: ObjectInfo, first: ObjectInfo) -> bool:
     return info.version == first.version and (info.size == first.size or min(info.size, first.size) < 0)
 
 
-def _time_ns(text: str) -> int:
+def _parse_time_ns(text: str) -> int:
     """Return a time of HTTP in ns since 1970; 0 for any other text."""
     try:
         return int(parsedate_to_datetime(text).timestamp()) * 1_000_000_000
@@ -156,14 +184,16 @@ def _time_ns(text: str) -> int:
         return 0
 
 
-def reason_of(err: Exception) -> str:
+def extract_reason(err: Exception) -> str:
     """Return the reason of a failed request in one line, without the objects that urllib3 names."""
     if isinstance(err, MaxRetryError) and err.reason is not None:
-        return reason_of(err.reason)
+        return extract_reason(err.reason)
+    if isinstance(err, ProxyError):
+        return f"the proxy: {extract_reason(err.original_error)}"
     if isinstance(err, ProtocolError) and isinstance(err.args[-1], Exception):
-        return reason_of(err.args[-1])
+        return extract_reason(err.args[-1])
     cause = err.__cause__ or err.__context__
     if isinstance(err, HTTPError) and isinstance(cause, OSError) and not isinstance(err, ProtocolError):
         return str(cause.strerror or cause)
-    text = " ".join(str(err).split())
+    text = redact(" ".join(str(err).split()))
     return text.partition(">: ")[2] or text.partition("): ")[2] or text

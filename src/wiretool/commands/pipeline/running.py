@@ -59,7 +59,7 @@ def run_pipeline(captures: Sequence[Path], root: Path, options: PipelineOptions,
     with stoppable("wiretool.pipeline.local"), told_when_stopped(lambda: kept), progress as watch:
         manifest = _engine(engine, master)(job, notes, watch)
     notes.end()
-    return told_of(manifest, root, is_strict=options.is_strict)
+    return told_of(manifest, root, is_strict=options.is_strict, captures=captures)
 
 
 def check_local(paths: Sequence[Path]) -> None:
@@ -89,7 +89,7 @@ def _engine(name: str, master: str) -> "Engine":
     return run_local
 
 
-def told_of(manifest: "Manifest", root: Path, *, is_strict: bool) -> int:
+def told_of(manifest: "Manifest", root: Path, *, is_strict: bool, captures: Sequence[Path] = ()) -> int:
     """Say what there is now; the exit code."""
     from wiretool.ledger import Account
     from wiretool.pipeline.inputs import UNREADABLE
@@ -102,11 +102,14 @@ def told_of(manifest: "Manifest", root: Path, *, is_strict: bool) -> int:
         elif each.damage:
             tell(f"{each.path} is damaged; the tables have the part before the damage: {each.damage}")
     tell(f"{counted(len(manifest.tables), 'table')} in {root}: {told(Account(**manifest.total), manifest.connections)}")
-    return unsound(manifest, is_strict=is_strict) or read_nothing(manifest)
+    return unsound(manifest, is_strict=is_strict) or read_nothing(manifest, captures)
 
 
-def read_nothing(manifest: "Manifest") -> int:
-    """Report that there was nothing to read, and return the exit code for that; 0 where there was something."""
+def read_nothing(manifest: "Manifest", captures: Sequence[Path] = ()) -> int:
+    """Report that there was nothing to read, and return the exit code for that; 0 where there was something.
+
+    Of the captures that were given, those are read again by their URLs whose names lack a signature.
+    """
     from wiretool.capture.files.packet_counts import READABLE
     from wiretool.capture.tcp.silent_connections import without_payload
     from wiretool.pipeline.inputs import packet_counts
@@ -120,8 +123,9 @@ def read_nothing(manifest: "Manifest") -> int:
         return code
     if not connections:
         known: set[bytes] = set()
-        paths = [path_or_url(each.path) for each in manifest.inputs]
-        counts = packet_counts([path for path in paths if not isinstance(path, UrlPath)], known)
+        signed = {str(path): path for path in captures if isinstance(path, UrlPath)}
+        paths = [signed.get(each.path) or path_or_url(each.path) for each in manifest.inputs]
+        counts = packet_counts(paths, known)
         if counts.is_nothing_read:
             tell(f"nothing was read: {counts.summarize()}; expected {READABLE}")
             return UNSOUND

@@ -23,6 +23,7 @@ from wiretool.commands.progress import counted, is_watched, shown
 from wiretool.errors import CaptureError, UsageError
 from wiretool.ledger import Ledger
 from wiretool.sinks.ledger import no_connection
+from wiretool.storage.url_path import UrlPath
 
 if TYPE_CHECKING:
     from wiretool.batches.batch import Batch
@@ -81,6 +82,7 @@ def slice_into(path: Path, wanted: Slicing) -> int:
                 check_connection(wanted)
             add_whole_tls(wanted, chosen)
             damage = cut_out(wanted, chosen, packets) or damage
+        tell_incomparable(wanted.captures)
         if packets.has_begun:
             tell_found(wanted, chosen.records, packets.count)
         if damage is not None:
@@ -167,6 +169,13 @@ def so_far(path: Path, packets: "Packets") -> str:
         return "nothing written"
     count = f"{packets.count:,} packet{'s' * (packets.count != 1)} so far"
     return count if is_stdout(path) else f"{path} is whole, {count}"
+
+
+def tell_incomparable(captures: Sequence[Path]) -> None:
+    """Report captures of which wiretool cannot tell whether they changed between the two times they were read."""
+    for path in captures:
+        if isinstance(path, UrlPath) and path.first_opened and not path.is_comparable:
+            tell(f"{path}: the server states neither size nor version; a change between both reads is not detected")
 
 
 def tell_found(wanted: Slicing, records: int, packets: int) -> None:
