@@ -46,6 +46,48 @@ def published(root: UrlPath, inputs: Sequence[Path], tell: Callable[[str], None]
         _publish(folder, target, earlier, tell)
 
 
+class Upload:
+    """The tables of a run that workers write to object storage, each file as `part-RUN-...`."""
+
+    def __init__(self, target: StoreFolder, earlier: set[str], undo: ExitStack, tell: Callable[[str], None]) -> None:
+        #: Every file has it in its name.
+        self.run = uuid.uuid4().hex[:12]
+        self._target = target
+        self._earlier = earlier
+        self._undo = undo
+        self._tell = tell
+        undo.callback(self._delete_own, frozenset())
+
+    def finish(self, manifest: Manifest) -> None:
+        """Write the manifest, then delete files of the earlier run and of tasks that were tried again."""
+        _write_manifest(self._target, manifest_bytes(manifest), self._undo.pop_all())
+        _delete_earlier(self._target, self._earlier, self._tell)
+        self._delete_own(frozenset(_names(manifest)))
+
+    def _delete_own(self, kept: frozenset[str]) -> None:
+        """Delete files of this run, as far as the store does it."""
+        with suppress(WiretoolError):
+            own = [name for name in self._target.sizes() if f"/part-{self.run}-" in name]
+            _delete(self._target, [name for name in own if name not in kept])
+
+
+@contextmanager
+def uploaded(root: UrlPath, inputs: Sequence[Path], tell: Callable[[str], None]) -> Iterator[Upload]:
+    """The upload of a run, of which nothing stays unless it is finished. Errors as those of `published`."""
+    target = StoreFolder(root)
+    earlier = _earlier_files(target, inputs)
+    with ExitStack() as undo:
+        yield Upload(target, earlier, undo, tell)
+
+
+def upload_part(folder: Path, names: Sequence[str], root: UrlPath) -> None:
+    """Write files of a local folder to object storage. Errors as those of `StoreFolder`."""
+    target = StoreFolder(root)
+    for name in names:
+        with refused(folder / name):
+            target.upload(folder / name, name)
+
+
 def _earlier_files(target: StoreFolder, inputs: Sequence[Path]) -> set[str]:
     """Return the names of all files of an earlier run."""
     root = target.root
@@ -80,6 +122,10 @@ def _publish(folder: Path, target: StoreFolder, earlier: set[str], tell: Callabl
             with refused(folder / local):
                 target.upload(folder / local, name)
         _write_manifest(target, manifest_bytes(renamed), undo.pop_all())
+    _delete_earlier(target, earlier, tell)
+
+
+def _delete_earlier(target: StoreFolder, earlier: set[str], tell: Callable[[str], None]) -> None:
     if left := _delete(target, sorted(earlier)):
         tell(f"{target.root}: {left:,} files of the earlier run could not be deleted; the manifest does not name them")
 

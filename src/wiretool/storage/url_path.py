@@ -52,7 +52,7 @@ class UrlPath(_LocalPath):
         return hash(self.url)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return UrlPath, (self.url,)
+        return _restored, (self.url, self.version)
 
     def absolute(self) -> "UrlPath":
         """Return the URL, which depends on no folder."""
@@ -61,6 +61,12 @@ class UrlPath(_LocalPath):
     def resolve(self, strict: bool = False) -> "UrlPath":
         """Return the URL, which has no links."""
         return self
+
+
+def _restored(url: str, version: str) -> UrlPath:
+    path = UrlPath(url)
+    path.version = version
+    return path
 
 
 def is_url(text: str) -> bool:

@@ -95,6 +95,7 @@ class WebObject:
         if not self._info.version:
             why = "the transfer was cut, and cannot be continued: the server names no version (ETag or Last-Modified)"
             raise RemoteError(self._name, why, offset=at)
+        self.close()
         response = self._send(at)
         start = _start_of(response)
         if not _is_same(_info_of(response), self._info) or start not in (0, at):
