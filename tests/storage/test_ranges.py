@@ -20,7 +20,7 @@ from wiretool.pipeline.flows.rows import rows_of
 from wiretool.storage.url_path import UrlPath
 
 CAPTURES = Path(__file__).parents[2] / "captures"
-SPLIT_BYTES, BLOCK_BYTES = 256 * 1024, 16 * 1024
+SPLIT_BYTES, BLOCK_BYTES = 128 * 1024, 16 * 1024
 LARGE = "s3://ranges/large.pcap"
 
 
@@ -29,7 +29,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A capture of which the index is worth a file."""
     path = tmp_path_factory.mktemp("large") / "large.pcap"
     one = (CAPTURES / "pravega/read.pcap").read_bytes()
-    path.write_bytes(one + one[24:] * (2 * KEPT_BYTES_MIN // len(one)))
+    path.write_bytes(one + one[24:] * (KEPT_BYTES_MIN // len(one)))
     return path
 
 

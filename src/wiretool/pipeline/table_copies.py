@@ -68,9 +68,12 @@ def _copy(store: "StoreFolder", names: list[str], folder: Path) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             store.download(name, path)
 
-    with ThreadPoolExecutor(COPIES_AT_ONCE) as pool:
+    pool = ThreadPoolExecutor(COPIES_AT_ONCE)
+    try:
         for done in [pool.submit(copy, name) for name in names]:
             done.result()
+    finally:
+        pool.shutdown(cancel_futures=True)  # also after an error or Ctrl-C
 
 
 @contextmanager
