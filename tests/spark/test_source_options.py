@@ -68,7 +68,7 @@ def test_each_once(folder: Path) -> None:
     [
         ({}, r"wirecap: no captures; expected spark\.read\.format"),
         ({"path": ","}, "wirecap: no captures"),
-        ({"path": "s3a://bucket/a.pcap"}, r"s3a://bucket/a\.pcap: wirecap reads files, by a path that holds on all"),
+        ({"path": "s3a://bucket/a.pcap"}, r"s3a://bucket/a\.pcap: unknown scheme s3a; expected s3, gs"),
         (
             {"path": "x", "splits": "-1"},
             "splits -1: not valid; expected a number of tasks, or 0 for as many as it takes",

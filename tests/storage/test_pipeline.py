@@ -226,12 +226,6 @@ def test_an_object_that_is_no_capture_is_named(proxy: FaultProxy, tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("source", "root"), [("s3://lakes/in", "lake"), ("lake", "s3://lakes/x")])
-def test_spark_takes_no_urls(source: str, root: str) -> None:
-    with pytest.raises(UsageError, match=r"^s3://lakes/.*: --engine spark reads and writes files; expected mounted"):
-        run_pipeline([path_or_url(source)], path_or_url(root), OPTIONS, "spark", "")
-
-
 # -- stop signals ------------------------------------------------------------------------------------------------------
 
 

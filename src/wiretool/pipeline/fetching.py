@@ -1,6 +1,7 @@
 """Captures in object storage and on web servers: found in folders, and copied to be read at any place."""
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from io import BufferedReader, BytesIO
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from wiretool.capture.files.reading import recognised
 from wiretool.capture.files.source import open_source
-from wiretool.errors import CaptureError, UsageError
+from wiretool.errors import CaptureError, RemoteError, UnopenedError, UsageError
 from wiretool.pipeline.job import Step
 from wiretool.pipeline.layout import MANIFEST, head_in
 from wiretool.sinks.arrow.files import refused
@@ -18,6 +19,9 @@ from wiretool.storage.url_path import WEB, UrlPath
 if TYPE_CHECKING:
     from wiretool.storage.folder import StoreFolder
 
+#: The characters of patterns, and the parts that these form.
+_MAGIC = re.compile(r"[*?[]")
+_PARTS = re.compile(r"((?:(?<=/)|^)\*\*/|\*+|\?|\[!?[^]]+\])")
 #: Bytes of an object that are copied at once.
 CHUNK_BYTES = 1024 * 1024
 #: Bytes of the name of an object in that of its copy, which may have 255.
@@ -52,6 +56,44 @@ def objects_at(path: UrlPath, tell: Callable[[str], None]) -> Iterator[UrlPath]:
             yield folder.url_of(name)
         elif not name.endswith("/"):
             tell(f"{folder.url_of(name)} is empty, skipped")
+
+
+def objects_like(pattern: UrlPath) -> list[UrlPath]:
+    """Return the objects whose URLs match a pattern of `glob`. UsageError where none does."""
+    from wiretool.storage.folder import StoreFolder
+
+    fixed = _MAGIC.split(pattern.url, maxsplit=1)[0].rpartition("/")[0]
+    if fixed.endswith("/"):
+        raise UsageError(f"{pattern}: a pattern in the name of a bucket; expected its name")
+    folder = StoreFolder(UrlPath(fixed))
+    matches = re.compile(_regex(pattern.url.removeprefix(f"{fixed}/")), re.DOTALL).fullmatch
+    found = [folder.url_of(name) for name, size in folder.sizes().items() if size and matches(name)]
+    if not found:
+        raise UsageError(f"{pattern}: no object matches this pattern")
+    return found
+
+
+def _regex(pattern: str) -> str:
+    """Return a pattern of `glob` as a regular expression; `*` matches no hidden names."""
+    return "".join(map(_regex_of, _PARTS.split(pattern)))
+
+
+def _regex_of(part: str) -> str:
+    if part == "**/":
+        return r"(?:(?!\.)[^/]+/)*"
+    if part.startswith("*"):
+        return r"(?!(?:(?<=/)|^)\.)[^/]*"
+    if part == "?":
+        return "[^/]"
+    if part.startswith("[") and len(part) > 1:
+        inner = re.sub(r"([\\[\]^&~|])", r"\\\1", part[1:-1])
+        return f"[^/{inner[1:]}]" if inner.startswith("!") else f"[{inner}]"
+    return re.escape(part)
+
+
+def is_unread(path: Path, err: CaptureError) -> bool:
+    """Return whether an object could not be read, which shows nothing about its content."""
+    return isinstance(path, UrlPath) and isinstance(err, (RemoteError, UnopenedError))
 
 
 def _is_manifest(folder: "StoreFolder", name: str) -> bool:

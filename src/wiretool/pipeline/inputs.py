@@ -19,7 +19,7 @@ from wiretool.capture.index.build import NO_TIME, FileIndex, Joint, index_of
 from wiretool.capture.tcp.fragments import Fragments
 from wiretool.capture.tcp.silent_connections import note_connections
 from wiretool.errors import CaptureError, UsageError
-from wiretool.pipeline.fetching import objects_at
+from wiretool.pipeline.fetching import is_unread, objects_at
 from wiretool.pipeline.layout import MANIFEST, Input
 from wiretool.pipeline.staging import is_ours
 from wiretool.sinks.arrow.files import reason, refused
@@ -146,7 +146,7 @@ def indexed(
         try:
             index = _index_of(file, path)
         except CaptureError as err:
-            if path.resolve() in alone:
+            if path.resolve() in alone or is_unread(path, err):
                 raise
             if isinstance(err.__cause__, OSError):
                 unread.append(err)

@@ -62,6 +62,46 @@ def published(root: UrlPath, inputs: Sequence[Path], tell: Callable[[str], None]
         _publish(folder, target, earlier, tell)
 
 
+class Upload:
+    """The tables of a run that workers write to object storage, each file as `part-RUN-...`."""
+
+    def __init__(self, target: StoreFolder, earlier: set[str], undo: ExitStack, tell: Callable[[str], None]) -> None:
+        #: Every file has it in its name.
+        self.run = uuid.uuid4().hex[:12]
+        self._target = target
+        self._earlier = earlier
+        self._undo = undo
+        self._tell = tell
+        undo.callback(self._delete_own, frozenset())
+
+    def finish(self, manifest: Manifest) -> None:
+        """Write the manifest, then delete files of the earlier run and of tasks that were tried again."""
+        _replace(self._target, manifest_bytes(manifest), self._undo, sorted(self._earlier), self._tell)
+        self._delete_own(frozenset(_names(manifest)))
+
+    def _delete_own(self, kept: frozenset[str]) -> None:
+        """Delete files of this run, as far as the store does it."""
+        with suppress(WiretoolError):
+            own = [name for name in self._target.sizes() if f"/part-{self.run}-" in name]
+            _delete(self._target, [name for name in own if name not in kept])
+
+
+@contextmanager
+def uploaded(root: UrlPath, inputs: Sequence[Path], tell: Callable[[str], None]) -> Iterator[Upload]:
+    """The upload of a run, of which nothing stays unless it is finished. Errors as those of `published`."""
+    target = StoreFolder(root)
+    earlier = _earlier_files(target, inputs, tell)
+    with ExitStack() as undo:
+        yield Upload(target, earlier, undo, tell)
+
+
+def upload_part(folder: Path, names: Sequence[str], root: UrlPath) -> None:
+    """Write files of a local folder to object storage. Errors as those of `StoreFolder`."""
+    target = StoreFolder(root)
+    for name in names:
+        target.upload(folder / name, name)
+
+
 def _earlier_files(target: StoreFolder, inputs: Sequence[Path], tell: Callable[[str], None]) -> set[str]:
     """Return the names of all files of an earlier run, which the manifest names."""
     root = target.root

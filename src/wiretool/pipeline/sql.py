@@ -24,12 +24,14 @@ from wiretool.pipeline.gold import GOLD
 from wiretool.pipeline.sql_problem import sql_problem
 from wiretool.pipeline.views import (
     Tables,
+    asks_only_names,
     check_files,
     check_text,
     endings,
     named_in,
     names_of,
     opened,
+    others_in,
     quoted,
     told_apart,
 )
@@ -87,7 +89,8 @@ def _check(question: str) -> None:
 def asked(root: Path, question: str) -> Iterator[pa.RecordBatchReader]:
     """The rows that a SELECT about the tables gives, as long as the block runs. UsageError where it is none."""
     _check(question)
-    with opened(root, more=GOLD, messages=named_in(question)) as tables:
+    messages, others, only_schemas = named_in(question), others_in(question), asks_only_names(question)
+    with opened(root, more=GOLD, messages=messages, others=others, only_schemas=only_schemas) as tables:
         try:
             found = _for_arrow(tables.database.sql(question)).to_arrow_reader(ROWS_AT_ONCE)
         except duckdb.Error as err:

@@ -16,6 +16,7 @@ from wiretool.errors import CaptureError, UsageError
 from wiretool.pipeline import layout
 from wiretool.pipeline.damaged_tables import ANEW, check_content, check_tables
 from wiretool.pipeline.layout import Manifest, check_counted, message_tables, read_manifest
+from wiretool.pipeline.table_copies import copied
 from wiretool.sinks.arrow.frames import readers
 
 #: Nothing is fetched from anywhere.
@@ -27,6 +28,8 @@ _CONFIG: Mapping[str, str | bool | int | float | list[str]] = {
 _PATTERN = re.compile(r"[\[*?]")
 #: What asks for the names of tables, or makes them up.
 _EVERY = re.compile(r"show|information_schema|duckdb_|pg_catalog|sqlite_master|query|identifier\s*\(")
+#: The beginning of a question about names and types alone.
+_SHOWS = re.compile(r"\s*(show|describe|desc)\b(?!\s*\(?\s*(select|with|from|values))", re.IGNORECASE)
 #: The column that has the name of the file, where it is asked for; none of a message is called that.
 _FILE = "__wiretool_file"
 
@@ -55,38 +58,56 @@ class Tables:
 
     database: duckdb.DuckDBPyConnection
     manifest: Manifest
+    #: The folder that has the files: `name`, or a copy of it.
     root: Path
+    name: Path
 
 
 @contextmanager
 def opened(
-    root: Path, times: Times = ALWAYS, *, more: Sequence[str] = (), messages: Callable[[str], bool] | None = None
+    root: Path,
+    times: Times = ALWAYS,
+    *,
+    more: Sequence[str] = (),
+    messages: Callable[[str], bool] | None = None,
+    others: Callable[[str], bool] | None = None,
+    only_schemas: bool = False,
 ) -> Iterator[Tables]:
     """The tables in a folder, each a view of its name with the rows in those times.
 
     A message's is both `"pravega.AppendBlock"` and `pravega.AppendBlock`; names that differ only in capitals, which
     SQL does not tell apart, get a number each; only those are there of which `messages` says so. Tables of a
     stream have one more column, the batch that a row came in. `more` are statements that make further views. Then
-    nothing can be written, and nothing read but the files of the tables. UsageError where these are none,
-    CaptureError where a file of theirs is missing or damaged.
+    nothing can be written, and nothing read but the files of the tables. Of tables in object storage those are copied
+    that `messages` and `others` accept; `only_schemas` is that of `copied`. UsageError where these are none,
+    CaptureError where a file of theirs is missing or damaged, RemoteError where a store fails.
     """
     check_text("the name of the folder", str(root.absolute()))
-    manifest = read_manifest(root)
-    check_counted(root, manifest)
-    with TemporaryDirectory(prefix="wiretool-sql-") as spill:
+    has_message, has_other = messages or _any, others or _any
+    with (
+        copied(root, lambda name: (has_message if "." in name else has_other)(name), only_schemas=only_schemas) as copy,
+        TemporaryDirectory(prefix="wiretool-sql-") as spill,
+    ):
+        manifest = read_manifest(copy)
+        check_counted(copy, manifest)
         database = duckdb.connect(config={**_CONFIG, "temp_directory": spill})
         try:
             database.execute("SET enable_progress_bar = false")  # on a terminal that others write to
-            files = {name: [root / file.path for file in found] for name, found in manifest.tables.items()}
-            check_tables(root, manifest.tables)
+            files = {name: [copy / file.path for file in found] for name, found in manifest.tables.items()}
+            check_tables(copy, manifest.tables)
             sources = _Sources(database, files, has_batches=bool(manifest.stream))
-            _make_views(database, sources, names_of(manifest), times, messages or (lambda _: True))
+            _make_views(database, sources, names_of(manifest), times, has_message)
             for statement in more:
                 database.execute(statement)
             _lock(database, [path for paths in files.values() for path in paths])
-            yield Tables(database, manifest, root)
+            yield Tables(database, manifest, copy, root)
         finally:
             database.close()
+
+
+def _any(name: str) -> bool:
+    """Accept every table."""
+    return True
 
 
 def check_text(what: str, value: str) -> None:
@@ -130,6 +151,19 @@ def named_in(question: str) -> Callable[[str], bool]:
     if _EVERY.search(said):
         return lambda _: True
     return lambda name: message_of(name).lower() in said
+
+
+def others_in(question: str) -> Callable[[str], bool]:
+    """Return whether a question may be about a table that is not of a message; views of `gold` read all of these."""
+    words = question.lower()
+    if "gold" in words or _EVERY.search(words):
+        return _any
+    return lambda name: name in words
+
+
+def asks_only_names(question: str) -> bool:
+    """Return whether a question is about tables and columns, not about rows."""
+    return _SHOWS.match(question) is not None
 
 
 def endings(names: Collection[str]) -> Mapping[str, str]:

@@ -90,6 +90,17 @@ class StoreFolder:
         except (OSError, ValueError) as err:
             raise self._error("write", name, err) from err
 
+    def download(self, name: str, path: Path) -> None:
+        """Copy an object to a file. OSError where the file cannot be written."""
+        with path.open("wb") as file:
+            try:
+                source = self._store.open_input_stream(self._path_of(name), compression=None)
+            except OSError as err:
+                raise self._error("read", name, err) from err
+            with source:
+                while data := self._chunk(source, name):
+                    file.write(data)
+
     def delete(self, name: str) -> None:
         """Delete an object; one that is not there is as good as deleted."""
         path = self._path_of(name)
@@ -111,6 +122,12 @@ class StoreFolder:
         if self._is_file_system:
             self._store.create_dir(path.rpartition("/")[0], recursive=True)
         return self._store.open_output_stream(path, compression=None)
+
+    def _chunk(self, source: "fs.NativeFile", name: str) -> bytes:
+        try:
+            return bytes(source.read(CHUNK_BYTES))
+        except OSError as err:
+            raise self._error("read", name, err) from err
 
     def _path_of(self, name: str) -> str:
         return f"{self._path}/{name}"

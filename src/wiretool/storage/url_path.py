@@ -67,7 +67,12 @@ class UrlPath(_LocalPath):
         return hash(self.url)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return UrlPath, (self.url,)
+        return _restored, (self.url, self.first_opened)
+
+    @property
+    def version(self) -> str:
+        """Return the version of the object when it was opened first; empty where the server names none, or before."""
+        return self.first_opened[1] if self.first_opened else ""
 
     @property
     def is_comparable(self) -> bool:
@@ -81,6 +86,12 @@ class UrlPath(_LocalPath):
     def resolve(self, strict: bool = False) -> "UrlPath":
         """Return the URL, which has no links."""
         return self
+
+
+def _restored(url: str, first_opened: tuple[int, str] | None) -> UrlPath:
+    path = UrlPath(url)
+    path.first_opened = first_opened
+    return path
 
 
 def redact(text: str) -> str:

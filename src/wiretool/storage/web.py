@@ -105,6 +105,7 @@ class WebObject:
         if not self._info.version:
             why = "the transfer was cut, and cannot be continued: the server names no version (ETag or Last-Modified)"
             raise RemoteError(self._name, why, offset=at)
+        self.close()
         response = self._send(at)
         start = _parse_start(response)
         if not _is_same(_parse_info(response), self._info) or start not in (0, at):

@@ -17,8 +17,8 @@ from tests.helpers.recorded import unpack_recordings
 from wiretool.capture.tls.keylog import KeyLog
 from wiretool.dissect.dissector import read
 from wiretool.errors import CaptureError
+from wiretool.export.names import protocol_identifier
 from wiretool.export.wireshark import make_dissector
-from wiretool.export.names import filter_prefix
 from wiretool.protocols.base.registry import PROTOCOLS
 
 CAPTURES = Path(__file__).parents[3] / "captures"
@@ -79,7 +79,7 @@ def options_for(protocol: str, ports: set[int]) -> list[str]:
     """Return the options of tshark that choose a protocol whose default ports are those of another one before it."""
     if protocol not in SECOND:
         return []
-    return [word for port in sorted(ports) for word in ("-d", f"tcp.port=={port},{filter_prefix(protocol)}")]
+    return [word for port in sorted(ports) for word in ("-d", f"tcp.port=={port},{protocol_identifier(protocol)}")]
 
 
 def compare(script: Path, capture: Path, protocol: str, ports: set[int], keylog: Path | None) -> int:

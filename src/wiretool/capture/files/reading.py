@@ -9,7 +9,7 @@ from itertools import repeat
 from operator import itemgetter
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import BinaryIO, cast
+from typing import BinaryIO, NamedTuple, Protocol, cast
 
 from wiretool.capture.files.pcap import VARIANTS, read_pcap
 from wiretool.capture.files.pcapng import SECTION, read_pcapng
@@ -64,11 +64,39 @@ def opened(source: Path | BinaryIO, stack: ExitStack) -> tuple[str, BinaryIO]:
         raise UnopenedError(str(source), why_unreadable(err)) from err
 
 
-def opened_to_seek(path: Path, stack: ExitStack) -> tuple[str, BinaryIO, os.stat_result]:
-    """The name of a file that is read at any place, its stream, which `stack` closes, and what the system says of it.
+class FileStatus(Protocol):
+    """The size and the time of a file, and its inode, 0 for an object."""
 
-    CaptureError for what cannot be opened, and what `check_to_seek` refuses.
+    @property
+    def st_size(self) -> int: ...
+
+    @property
+    def st_mtime_ns(self) -> int: ...
+
+    @property
+    def st_ino(self) -> int: ...
+
+
+class ObjectStatus(NamedTuple):
+    """The status of an object."""
+
+    st_size: int
+    st_mtime_ns: int
+    st_ino: int = 0
+
+
+def opened_to_seek(path: Path, stack: ExitStack, end: int | None = None) -> tuple[str, BinaryIO, FileStatus]:
+    """Return the name of a file that is read at any place, its stream, which `stack` closes, and its status.
+
+    Bytes from `end` on are not expected to be read. CaptureError for what cannot be opened, and what `check_to_seek`
+    refuses; RemoteError for an object that cannot be read by ranges.
     """
+    if isinstance(path, UrlPath):
+        from wiretool.storage.opening import open_ranges
+
+        reader = stack.enter_context(open_ranges(path))
+        reader.end = reader.info.size if end is None else end
+        return str(path), cast(BinaryIO, reader), ObjectStatus(reader.info.size, reader.info.mtime_ns)
     check_to_seek(path)
     name, file = opened(path, stack)
     return name, file, os.fstat(file.fileno())

@@ -20,9 +20,10 @@ from typing import BinaryIO
 
 from wiretool.capture.files.pcap import VARIANTS, read_head
 from wiretool.capture.files.pcapng import SECTION
-from wiretool.capture.files.reading import opened_to_seek, recognised
+from wiretool.capture.files.reading import FileStatus, opened_to_seek, recognised
 from wiretool.capture.files.source import PACKINGS, open_source
 from wiretool.capture.index.cache import cached, keep
+from wiretool.capture.index.object_cache import cached_object, keep_object
 from wiretool.capture.index.ranges import FileSegments, read_range, read_span
 from wiretool.capture.index.split_points import JOINT_BYTES, NO_TIME, FileIndex, Joint, Place, Span
 from wiretool.capture.index.window import (
@@ -40,6 +41,7 @@ from wiretool.capture.tcp.pending_fragments import Waiting, rows_with_fragments
 from wiretool.codec.columns import Integers
 from wiretool.errors import CaptureError, UsageError
 from wiretool.limits import JOINT_PLACES_MAX
+from wiretool.storage.url_path import UrlPath
 
 __all__ = [
     "JOINT_BYTES",
@@ -75,14 +77,29 @@ def index_of(path: Path, *, every_bytes: int = JOINT_BYTES, cache: bool = True, 
         raise UsageError(f"a split point every {every_bytes} bytes; expected 1 or more")
     with ExitStack() as stack:
         name, file, stat = opened_to_seek(path, stack)
-        known = cached(path, file, stat, every_bytes) if cache else None
+        known = _cached(path, file, stat, every_bytes) if cache else None
         is_usable = known is not None and not (is_growing and known.damage)  # it may be of an end that is awaited
         if known is not None and is_usable and _is_of(name, file, known):
             return known
         index, is_short = _indexed(name, file, stat, every_bytes, is_growing)
         if cache and not is_short:
-            keep(path, file, stat, index, every_bytes)
+            _keep(path, file, stat, index, every_bytes)
     return index
+
+
+def _cached(path: Path, file: BinaryIO, stat: FileStatus, every_bytes: int) -> FileIndex | None:
+    if isinstance(path, UrlPath):
+        return cached_object(path, stat.st_size, every_bytes)
+    assert isinstance(stat, os.stat_result), "files have one"
+    return cached(path, file, stat, every_bytes)
+
+
+def _keep(path: Path, file: BinaryIO, stat: FileStatus, index: FileIndex, every_bytes: int) -> None:
+    if isinstance(path, UrlPath):
+        keep_object(path, index, every_bytes)
+        return
+    assert isinstance(stat, os.stat_result), "files have one"
+    keep(path, file, stat, index, every_bytes)
 
 
 def _is_of(name: str, file: BinaryIO, index: FileIndex) -> bool:
@@ -169,7 +186,7 @@ def is_continued(path: Path, index: FileIndex) -> bool:
         return _is_continued(name, file, stat, index)
 
 
-def _is_continued(name: str, file: BinaryIO, stat: os.stat_result, index: FileIndex) -> bool:
+def _is_continued(name: str, file: BinaryIO, stat: FileStatus, index: FileIndex) -> bool:
     is_same = stat.st_ino == index.inode and stat.st_size >= index.size
     return is_same and _head(name, file).startswith(index.head)
 
@@ -180,9 +197,7 @@ def _head(name: str, file: BinaryIO) -> bytes:
     return window.buffer
 
 
-def _indexed(
-    name: str, file: BinaryIO, stat: os.stat_result, every_bytes: int, is_growing: bool
-) -> tuple[FileIndex, bool]:
+def _indexed(name: str, file: BinaryIO, stat: FileStatus, every_bytes: int, is_growing: bool) -> tuple[FileIndex, bool]:
     """The index of a whole file, and whether its end is awaited."""
     head = _head(name, file)
     is_packed = any(head.startswith(magic) for magic, _, _ in PACKINGS)

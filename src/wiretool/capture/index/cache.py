@@ -56,10 +56,7 @@ def cache_path(path: Path) -> Path:
 
 def cached(path: Path, file: BinaryIO, found: os.stat_result, every_bytes: int) -> FileIndex | None:
     """Return the index that is kept of an open file, if it is of this very file and of these joints."""
-    raw = _read(cache_path(path), found.st_mtime_ns)
-    line, _, body = raw.partition(b"\n")
-    if line != _line(body):
-        return None
+    body = without_checksum(read_own(cache_path(path), found.st_mtime_ns))
     try:
         kept = msgspec.json.decode(body, type=Kept)
     except (msgspec.DecodeError, RecursionError):
@@ -91,7 +88,7 @@ def _samples(file: BinaryIO, size: int) -> str:
     return digest.hexdigest()
 
 
-def _read(place: Path, mtime_ns: int) -> bytes:
+def read_own(place: Path, mtime_ns: int = 0) -> bytes:
     """Return what is kept; nothing where that is a link, or somebody else may have written it.
 
     And nothing where the capture may have been written again in the same tick of the clock.
@@ -106,25 +103,39 @@ def _read(place: Path, mtime_ns: int) -> bytes:
     return b""
 
 
+def without_checksum(raw: bytes) -> bytes:
+    """Return the content of a file after its first line; nothing where that does not fit it."""
+    line, _, body = raw.partition(b"\n")
+    return body if line == _line(body) else b""
+
+
+def with_checksum(body: bytes) -> bytes:
+    """Return the content of a file, with the line that it begins with."""
+    return _line(body) + b"\n" + body
+
+
 def _line(body: bytes) -> bytes:
     return b"%s %d %08x" % (MAGIC, VERSION, crc32(body))
 
 
 def keep(path: Path, file: BinaryIO, found: os.stat_result, index: FileIndex, every_bytes: int) -> None:
     """Write an index down, whole or not at all; where that is not possible, or not worth it, it is not."""
-    if index.size < KEPT_BYTES_MIN:
+    if index.size >= KEPT_BYTES_MIN:
+        body = msgspec.json.encode(Kept(every_bytes, _binding(file, found), index))
+        write_own(cache_path(path), with_checksum(body))
+
+
+def write_own(place: Path, content: bytes) -> None:
+    """Write a small file of this user, as a whole or not at all; not where the system does not take it."""
+    if len(content) > INDEX_CACHE_BYTES_MAX:
         return
-    body = msgspec.json.encode(Kept(every_bytes, _binding(file, found), index))
-    if len(body) > INDEX_CACHE_BYTES_MAX - 100:
-        return
-    place = cache_path(path)
     part = place.with_name(f"{place.name}.{os.getpid()}")
     with suppress(OSError):
         # No link of somebody else is followed, and no file of theirs is written to.
         opened = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             with open(opened, "wb") as out:
-                out.write(_line(body) + b"\n" + body)
+                out.write(content)
             part.replace(place)
         finally:
             part.unlink(missing_ok=True)

@@ -22,15 +22,16 @@ from wiretool.capture.tcp.packet_key import header_bytes, marks_of, tcp_start
 from wiretool.capture.tcp.segments_of_packets import segment_of
 from wiretool.codec.columns import Integers
 from wiretool.errors import CaptureError
+from wiretool.storage.url_path import UrlPath
 
 
 @dataclass(frozen=True, slots=True)
 class FileSegments:
     """TCP segments of one file: a payload with `starts < plain` stands in the file at `base + starts`.
 
-    The others are put together of several packets. `base` is -1 where the file is packed. `turns` are the greatest
-    times in the file up to each packet, in ns; `marks` what two copies of a packet have in common; `counts` count the
-    packets of this table by what they are.
+    The others are put together of several packets. `base` is -1 where the file is packed, or is an object, whose bytes
+    are not read a second time. `turns` are the greatest times in the file up to each packet, in ns; `marks` what two
+    copies of a packet have in common; `counts` count the packets of this table by what they are.
     """
 
     table: SegmentTable
@@ -55,7 +56,7 @@ def read_span(path: Path, span: Span) -> Iterator[FileSegments]:
     if span.next_number == span.since.number:
         return
     with ExitStack() as stack:
-        name, file, _ = opened_to_seek(path, stack)
+        name, file, _ = opened_to_seek(path, stack, span.end)
         fragments, turn_ns = _fragments_at(name, file, span.since), span.since.before_ns
         for packets, base in _tables(name, file, path, span):
             turns = np.maximum.accumulate(np.maximum(packets.times, turn_ns))
@@ -68,14 +69,17 @@ def read_span_packets(path: Path, span: Span) -> Iterator[PacketTable]:
     if span.next_number == span.since.number:
         return
     with ExitStack() as stack:
-        name, file, _ = opened_to_seek(path, stack)
+        name, file, _ = opened_to_seek(path, stack, span.end)
         for packets, _ in _tables(name, file, path, span):
             yield packets
 
 
 def _tables(name: str, file: BinaryIO, path: Path, span: Span) -> Iterator[tuple[PacketTable, int]]:
     """The packets of a span, and where in the file the data of each table stands; CaptureError as `read_range`."""
-    return _packed(name, path, span) if span.is_packed else _plain(name, file, span)
+    if span.is_packed:
+        return _packed(name, path, span)
+    tables = _plain(name, file, span)
+    return ((table, -1) for table, _ in tables) if isinstance(path, UrlPath) else tables
 
 
 def _fragments_at(name: str, file: BinaryIO, joint: Joint) -> Fragments:

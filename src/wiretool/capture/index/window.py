@@ -14,10 +14,12 @@ from wiretool.capture.files.pcapng_tables import read_pcapng_tables
 from wiretool.capture.files.source import CHUNK_BYTES, Source
 from wiretool.capture.files.tables import PacketTable, read_record_tables
 from wiretool.capture.index.cache import cache_path
+from wiretool.capture.index.object_cache import object_cache_folder
 from wiretool.capture.index.split_points import Joint, Place
 from wiretool.capture.packets import Packet
 from wiretool.codec.columns import Integers
 from wiretool.errors import CaptureError, system_reason
+from wiretool.storage.url_path import is_url
 
 #: Bytes asked of the system for one block by itself; interface blocks have some hundred.
 BLOCK_CHUNK_BYTES = 4096
@@ -76,7 +78,7 @@ def packet_at(name: str, file: BinaryIO, place: Place) -> Packet:
 
 def changed(name: str, at: int) -> CaptureError:
     """Return the error for a file that is not what its index says."""
-    kept = cache_path(Path(name)).name
+    kept = f"the folder {object_cache_folder()}" if is_url(name) else cache_path(Path(name)).name
     why = f"the file changed after it was indexed; run the command again, after removing {kept} if that is there"
     return CaptureError(name, why, offset=at)
 

@@ -13,7 +13,6 @@ from wiretool.commands.first_lines import FirstLines
 from wiretool.commands.interrupts import stoppable, told_when_stopped
 from wiretool.commands.options import protocols_like, tell
 from wiretool.commands.progress import QUICK_S, is_watched, report_waiting
-from wiretool.errors import UsageError
 from wiretool.storage.url_path import UrlPath, path_or_url
 
 if TYPE_CHECKING:
@@ -48,8 +47,6 @@ def run_pipeline(captures: Sequence[Path], root: Path, options: PipelineOptions,
     from wiretool.pipeline.job import Job
 
     protocols_like(options.protocol)
-    if engine == "spark":
-        check_local([*captures, root])
     splits, secrets = options.splits, secrets_of(captures, options.keys)
     job = Job(captures, root, options.protocol, options.ports, options.has_events, splits, secrets)
     notes = FirstLines(NOTES_MAX, "notes")
@@ -60,15 +57,6 @@ def run_pipeline(captures: Sequence[Path], root: Path, options: PipelineOptions,
         manifest = _engine(engine, master)(job, notes, watch)
     notes.end()
     return told_of(manifest, root, is_strict=options.is_strict, captures=captures)
-
-
-def check_local(paths: Sequence[Path]) -> None:
-    """Raise UsageError for URLs, which Spark's workers do not read."""
-    for path in paths:
-        if isinstance(path, UrlPath):
-            raise UsageError(
-                f"{path}: --engine spark reads and writes files; expected mounted storage, or --engine local"
-            )
 
 
 def secrets_of(captures: Sequence[Path], keys: "KeyLog") -> bytes:

@@ -8,7 +8,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from wiretool.commands.options import OutputFile, path_from, tell
+from wiretool.commands.options import OutputFile, capture_from, tell
 from wiretool.commands.pipeline.running import NOTHING
 from wiretool.commands.progress import report_waiting
 from wiretool.errors import UsageError
@@ -36,7 +36,10 @@ class SqlEngine(StrEnum):
 TablesArgument = Annotated[
     Path,
     typer.Argument(
-        metavar="TABLES", show_default=False, parser=path_from, help="folder of tables from pipeline run or stream"
+        metavar="TABLES",
+        show_default=False,
+        parser=capture_from,
+        help="folder of tables from pipeline run or stream, also by URL",
     ),
 ]
 
@@ -56,8 +59,8 @@ def sql(
     backticks for tables of messages (`pravega.AppendBlockEnd`), and lists them with SHOW TABLES. Names that differ
     only in case get a number: sbp.UNKNOWN_1, sbp.Unknown_2.
     """
-    from wiretool.pipeline.layout import read_head
     from wiretool.pipeline.sql import asked, write_answer, write_parquet
+    from wiretool.pipeline.table_copies import has_tables
     from wiretool.sinks.output import open_whole_output
 
     path = parquet_from(output) if format_ is SqlFormat.PARQUET else None
@@ -75,8 +78,7 @@ def sql(
         else:
             with open_whole_output(output) as out:
                 write_answer(found, out, format_.value)
-    head = read_head(tables)
-    if not (head.tables or head.sealed):
+    if not has_tables(tables):
         tell(f"{tables}: the tables have no rows: nothing was read when they were made")
         raise typer.Exit(NOTHING)
 

@@ -45,7 +45,7 @@ class Slicing:
     connection: int | None
     whole_connections: bool
     keylog: Path | None = None
-    keys: KeyLog = field(default_factory=KeyLog)
+    keys: KeyLog = field(default_factory=lambda: KeyLog(keeps_new=True))
     ledger: Ledger = field(default_factory=Ledger)
 
     @property

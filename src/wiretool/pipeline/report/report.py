@@ -68,7 +68,7 @@ def _report(tables: Tables, times: Times, top: int) -> Report:
         FROM (FROM gold.totals SELECT first_ns, last_ns UNION ALL FROM frames SELECT min(time_ns), max(time_ns))"""
     ).fetchall()
     course = _course(tables, figures)
-    return Report(tables.root, tables.manifest, times, first_ns, last_ns, with_leads(tables, figures), course)
+    return Report(tables.name, tables.manifest, times, first_ns, last_ns, with_leads(tables, figures), course)
 
 
 def _figure(tables: Tables, question: Question, top: int) -> Figure:

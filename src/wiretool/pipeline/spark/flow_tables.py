@@ -71,7 +71,7 @@ class FlowTable:
         """The rows of its flows, flow by flow."""
         with TemporaryDirectory(prefix="wiretool-flows-") as folder, Shuffle(Path(folder), 1) as shuffle:
             for part in share.parts:
-                for segments in read_span(Path(part.path), part.span):
+                for segments in read_span(part.file, part.span):
                     shuffle.add(_own(rows_of(segments, part.place), share))
             rows = FlowRows(share.names, has_events=self.name == layout.EVENTS)
             for told in FlowReader(share.files, keys=KeyLog.of(share.secrets)).read(shuffle.sorted(0)):

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from wiretool.capture.index.build import JOINT_BYTES, FileIndex, Span, index_of
 from wiretool.errors import CaptureError
+from wiretool.pipeline.fetching import is_unread
+from wiretool.storage.url_path import UrlPath
 
 #: What a stretch costs beside its bytes, told in bytes (to open its file, and to begin); as part of a share at most.
 STRETCH_BYTES, STRETCH_SHARE = 256 * 1024, 1 / 16
@@ -17,13 +19,20 @@ UNPACKED_TIMES = 4
 class Part:
     """A stretch of a capture, the `place`th of all; small enough to be sent to another process.
 
-    The path is absolute: others may work in another folder. The name is as it was given.
+    The path is absolute: others may work in another folder. The name is as it was given. An object also has its URL,
+    with the version that was indexed.
     """
 
     path: str
     name: str
     place: int
     span: Span
+    url: UrlPath | None = None
+
+    @property
+    def file(self) -> Path:
+        """Return the capture."""
+        return self.url or Path(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +98,8 @@ def dealt(
 def _index(path: Path, split_bytes: int, may_be_none: set[Path]) -> FileIndex | None:
     try:
         return index_of(path, every_bytes=min(split_bytes, JOINT_BYTES))
-    except CaptureError:
-        if path in may_be_none:
+    except CaptureError as err:
+        if path in may_be_none and not is_unread(path, err):
             return None
         raise
 
@@ -102,7 +111,8 @@ def _deal(bins: list[_Bin], path: Path, place: int, index: FileIndex, split_byte
         size += cost
         if bins[-1].bytes and bins[-1].bytes + size > split_bytes:
             bins.append(_Bin())
-        bins[-1].parts.append(Part(str(path.absolute()), str(path), place, index.span(first, stop)))
+        url = path if isinstance(path, UrlPath) else None
+        bins[-1].parts.append(Part(str(path.absolute()), str(path), place, index.span(first, stop), url))
         bins[-1].bytes += size
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from wiretool.capture.index.build import JOINT_BYTES
 from wiretool.errors import CaptureError, UsageError, system_reason
+from wiretool.storage.url_path import WEB, UrlPath, is_url, path_or_url
 from wiretool.units import SIZE
 
 #: What `mode` may be: the good part of a damaged capture is used, or nothing is.
@@ -46,7 +47,7 @@ class SourceOptions:
         folders = {path for path in named if os.path.isdir(path)}
         alone = {path.resolve() for path in named if path not in folders}
         found = captures_in(named, lambda text: None)
-        return found, {path for path in found if folders and path.resolve() not in alone}
+        return found, {path for path in found if path.resolve() not in alone}
 
 
 def source_options_of(options: Mapping[str, str]) -> SourceOptions:
@@ -85,18 +86,22 @@ def _places(given: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _local(place: str) -> str:
-    """A place in the file system; UsageError for one elsewhere."""
+    """Return a place without the scheme of files; UsageError for a URL of which the scheme is not known."""
     place = re.sub("^file:(//)?(?=/)", "", place)
-    if "://" in place:
-        raise UsageError(f"{place}: wirecap reads files, by a path that holds on all workers: mount that storage")
+    path_or_url(place)
     return place
 
 
 def _named(given: Sequence[str]) -> Iterator[Path]:
     """The files and folders; a pattern stands for all that fit it. UsageError where none does."""
+    from wiretool.pipeline.fetching import objects_like  # as in `captures`
+
     for place in given:
         if not is_pattern(place):
-            yield Path(place)
+            yield path_or_url(place)
+            continue
+        if is_url(place):
+            yield from objects_like(UrlPath(place))
             continue
         found = sorted(glob(place, recursive=True))
         if not found:
@@ -108,6 +113,9 @@ def is_pattern(place: str) -> bool:
     """Whether a place is a pattern, and not what something is called; CaptureError where we may not look."""
     if not has_magic(place):
         return False
+    if is_url(place):
+        url = UrlPath(place)
+        return url.scheme not in WEB and not _is_object(url)
     try:
         os.stat(place)
     except OSError as err:
@@ -118,3 +126,9 @@ def is_pattern(place: str) -> bool:
     except ValueError:  # a name with a null byte
         return True
     return False
+
+
+def _is_object(url: UrlPath) -> bool:
+    from wiretool.storage.folder import StoreFolder  # imported here: most captures are files
+
+    return StoreFolder(url).is_object()

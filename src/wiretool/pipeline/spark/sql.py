@@ -14,6 +14,7 @@ from wiretool.errors import UsageError
 from wiretool.pipeline.damaged_tables import check_tables
 from wiretool.pipeline.layout import File, Manifest, check_counted, read_manifest
 from wiretool.pipeline.spark.session import session
+from wiretool.pipeline.table_copies import copied
 from wiretool.pipeline.views import (
     EMPTY,
     check_files,
@@ -25,6 +26,7 @@ from wiretool.pipeline.views import (
     told_apart,
 )
 from wiretool.sinks.arrow.frames import readers
+from wiretool.storage.url_path import UrlPath
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -55,13 +57,23 @@ def asked(root: Path, question: str, *, master: str | None = None) -> Iterator[p
         raise UsageError("only a single read-only statement is allowed (SELECT, DESCRIBE, SHOW)")
     check_text("the question", question)
     check_text("the name of the folder", str(root.absolute()))
-    manifest = read_manifest(root)
-    check_counted(root, manifest)
-    check_tables(root, manifest.tables)
-    with session(master) as spark:
-        with _damage_named(root, manifest), _views(spark, root, manifest, question) as names:
-            found = _answer(spark, question, names)
-        yield found
+    with copied(root, lambda name: "." not in name or named_in(question)(name)) as folder:
+        manifest = read_manifest(folder)
+        check_counted(folder, manifest)
+        check_tables(folder, manifest.tables)
+        with session(master) as spark:
+            _check_reach(spark, root)
+            with _damage_named(folder, manifest), _views(spark, folder, manifest, question) as names:
+                found = _answer(spark, question, names)
+            yield found
+
+
+def _check_reach(spark: "SparkSession", root: Path) -> None:
+    """UsageError for tables in object storage on a cluster: their copy is on this machine alone."""
+    master = spark.sparkContext.master
+    if isinstance(root, UrlPath) and not master.startswith("local"):
+        why = f"{root}: tables in object storage are copied to this machine, which workers of {master} do not see"
+        raise UsageError(f"{why}; expected --master 'local[*]', or --engine duckdb")
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from wiretool.pipeline.spark.source_options import SourceOptions, source_options
 from wiretool.pipeline.spark.stream_looks import Found, Looks, lost
 from wiretool.pipeline.spark.stream_offsets import START, Offset, Reached, found_again, is_still, moved, offset_of
 from wiretool.pipeline.spark.tables import table_of
+from wiretool.storage.url_path import is_url
 from wiretool.units import SIZE
 
 try:
@@ -132,6 +133,8 @@ def stream_reader_of(options: Mapping[str, str], schema: StructType) -> StreamRe
             f"the table {chosen.table} requires whole flows, which Spark streams lack; expected {STREAMED[0]} or "
             f"{STREAMED[1]}, or make that table with `wiretool pipeline stream`"
         )
+    if urls := [place for place in chosen.given if is_url(place)]:
+        raise UsageError(f"{urls[0]}: readStream reads files; expected mounted storage, or spark.read for objects")
     given = {name.lower(): value for name, value in options.items()}
     max_bytes = SIZE.parse(given.get(MAX_BYTES.lower(), str(MAX_BYTES_USUAL)), MAX_BYTES, least=1)
     return StreamReader(chosen, schema, own, round(max_bytes))

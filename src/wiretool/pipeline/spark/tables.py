@@ -1,7 +1,6 @@
 """The tables of the data source: how each is shared out between tasks, and how one of these is read."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -62,7 +61,7 @@ class PacketsTable:
     ) -> Iterator[pa.RecordBatch]:
         """The packets in the order of their files."""
         for part in share:
-            for table in read_span_packets(Path(part.path), part.span):
+            for table in read_span_packets(part.file, part.span):
                 columns = PacketColumns(table, part.name)
                 yield columns.batch(names, mask_of(conditions, columns.column))
 
@@ -77,5 +76,5 @@ class SegmentsTable(PacketsTable):
     ) -> Iterator[pa.RecordBatch]:
         """The segments in the order of their files."""
         for part in share:
-            for segments in read_span(Path(part.path), part.span):
+            for segments in read_span(part.file, part.span):
                 yield chosen(rows.rows_of(segments, part.place), names, conditions)
