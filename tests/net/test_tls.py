@@ -9,7 +9,8 @@ import pytest
 
 from tests.helpers.tls import HOST, authority
 from wiretool.capture.tls.keylog import KeyLog
-from wiretool.net.tls import log_keys, server_context
+from wiretool.errors import OutputError
+from wiretool.net.tls import WrittenKeyLog, server_context
 
 #: Labels of TLS 1.3 as OpenSSL names them, for curl as well; and that of TLS 1.2 (RFC 9850 §2).
 LABELS = {
@@ -42,6 +43,24 @@ def shake_hands(client: ssl.SSLContext, server: ssl.SSLContext) -> bool:
     return True
 
 
+def test_a_full_disk_is_reported(tmp_path: Path) -> None:
+    ca, certificate = authority()
+    pem, keylog = tmp_path / "server.pem", tmp_path / "keys"
+    reported: list[str] = []
+    certificate.private_key_and_cert_chain_pem.write_to_path(pem)
+    keylog.symlink_to("/dev/full")
+    server, client = server_context(pem, None), ssl.create_default_context()
+    ca.configure_trust(client)
+    keys = WrittenKeyLog(keylog, reported.append)
+    keys.add(server)
+    for _ in range(2):
+        assert not shake_hands(client, server)
+    why = f"--keylog {keylog}: cannot be written: No space left on device"
+    assert reported == [f"{why}; connections over TLS fail"]
+    with pytest.raises(OutputError, match=why):
+        keys.check()
+
+
 @pytest.mark.parametrize("version", LABELS, ids=["1.3", "1.2"])
 @pytest.mark.parametrize("is_trusted", [True, False])
 def test_secrets_are_logged_as_curl_does(version: ssl.TLSVersion, is_trusted: bool, tmp_path: Path) -> None:
@@ -49,7 +68,7 @@ def test_secrets_are_logged_as_curl_does(version: ssl.TLSVersion, is_trusted: bo
     pem, keylog = tmp_path / "server.pem", tmp_path / "keys"
     certificate.private_key_and_cert_chain_pem.write_to_path(pem)
     server, client = server_context(pem, None), ssl.create_default_context()
-    log_keys(server, keylog)
+    WrittenKeyLog(keylog, print).add(server)
     server.maximum_version = version
     if is_trusted:
         ca.configure_trust(client)

@@ -2,6 +2,7 @@
 
 import os
 import ssl
+from collections.abc import Callable
 from errno import EISDIR, ENOENT
 from pathlib import Path
 
@@ -51,16 +52,60 @@ def client_context(authority: Path | None, *, alpn: tuple[str, ...] = ()) -> ssl
     return context
 
 
-def log_keys(context: ssl.SSLContext, path: Path) -> None:
-    """Append the secrets of all connections to a file, which is closed to other users if it is new.
+class WrittenKeyLog:
+    """A file to which the secrets of connections are appended; it is closed to other users if it is new.
 
-    UsageError where it cannot be written.
+    A connection whose secrets cannot be written fails in its handshake.
     """
-    try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
-        context.keylog_filename = str(path)
-    except OSError as err:
-        raise write_error(f"--keylog {path}: cannot be written: {system_reason(err)}", err) from err
+
+    def __init__(self, path: Path, report: Callable[[str], None]) -> None:
+        """`report` takes the first failure, when it happens."""
+        self._path = path
+        self._report = report
+        #: Why the file cannot be written, once that was so.
+        self._failure: OSError | None = None
+
+    def add(self, context: ssl.SSLContext) -> None:
+        """Append the secrets of the connections of a context. UsageError where the file cannot be opened."""
+        try:
+            os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+            context.keylog_filename = str(self._path)
+        except OSError as err:
+            raise write_error(self._problem(err), err) from err
+        note = self._note
+
+        class Logged(ssl.SSLObject):
+            def do_handshake(self) -> None:
+                try:
+                    super().do_handshake()
+                except ssl.SSLError as err:
+                    if err.library == "BIO":  # of the file: the bytes of the connection are in memory
+                        note(err)
+                    raise
+
+        context.sslobject_class = Logged
+
+    def check(self) -> None:
+        """Raise OutputError where secrets could not be written."""
+        if self._failure is not None:
+            raise write_error(self._problem(self._failure), self._failure) from self._failure
+
+    def _note(self, err: OSError) -> None:
+        if self._failure is None:
+            self._failure = self._find_reason() or err
+            self._report(f"{self._problem(self._failure)}; connections over TLS fail")
+
+    def _find_reason(self) -> OSError | None:
+        """Write an empty line, since the error of a handshake has no reason; return the error of that."""
+        try:
+            with self._path.open("ab", buffering=0) as file:
+                file.write(b"\n")
+        except OSError as err:
+            return err
+        return None
+
+    def _problem(self, err: OSError) -> str:
+        return f"--keylog {self._path}: cannot be written: {system_reason(err)}"
 
 
 def alpn_of(protocol: str) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from wiretool.net.serving.run import Plan
     from wiretool.net.serving.station import Station
     from wiretool.net.serving.tap import Tap
+    from wiretool.net.tls import WrittenKeyLog
     from wiretool.server.mock import Mock
     from wiretool.server.options import MockOptions
     from wiretool.sinks.pcapng import Recording
@@ -90,9 +91,19 @@ def serving(mock: "Mock", listens: "Mapping[str, Address]", options: ServeOption
             )
         host.recording = recording_for(options, stack)
         host.tell, look = counters_for(host.snapshot, stack)
-        yield host, plan_for(host, listens, options, both(look, watch))
+        keys = key_log_for(options)
+        yield host, plan_for(host, listens, options, both(look, watch), keys)
     if interceptor is not None:
         tell_in_force(interceptor)
+    if keys is not None:
+        keys.check()
+
+
+def key_log_for(options: ServeOptions) -> "WrittenKeyLog | None":
+    """Return the file for the secrets of connections, if there is one."""
+    from wiretool.net.tls import WrittenKeyLog
+
+    return None if options.keylog is None else WrittenKeyLog(options.keylog, tell)
 
 
 @contextmanager
@@ -182,17 +193,18 @@ def plan_for(
     listens: "Mapping[str, Address]",
     options: ServeOptions,
     look: Callable[[], None] | None,
+    keys: "WrittenKeyLog | None",
 ) -> "Plan":
     """Everything around a run. UsageError for a bad certificate or control address."""
     from wiretool.net.serving.run import Plan
-    from wiretool.net.tls import alpn_of, log_keys, server_context
+    from wiretool.net.tls import alpn_of, server_context
 
     alpn = tuple(name for protocol in subject.protocols for name in alpn_of(protocol))
     context = None if options.certificate is None else server_context(options.certificate, options.key, alpn=alpn)
     if options.certificate is None and options.key is not None:
         raise UsageError("--tls-key: requires --tls-cert")
-    if context is not None and options.keylog is not None:
-        log_keys(context, options.keylog)
+    if context is not None and keys is not None:
+        keys.add(context)
     return Plan(
         listens,
         context,

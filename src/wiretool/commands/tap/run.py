@@ -13,6 +13,7 @@ from wiretool.commands.serve.run import (
     advertised,
     check_files,
     counters_for,
+    key_log_for,
     limit_connections,
     plan_for,
     recording_for,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from wiretool.net.addresses import Address
     from wiretool.net.serving.run import Plan
     from wiretool.net.serving.tap import Tap, Way
+    from wiretool.net.tls import WrittenKeyLog
     from wiretool.records import Record
 
 CONTROLLER = "pravega-controller"
@@ -79,7 +81,8 @@ def tapping(
     told = advertised(advertise)
     with ExitStack() as stack:
         ways, listens = ways_for(sides, is_tls=is_tls, authority=authority)
-        log_upstream_keys(ways.values(), options.keylog)
+        keys = key_log_for(options)
+        log_upstream_keys(ways.values(), keys)
         if told is not None and CONTROLLER not in ways:
             raise UsageError("--advertise: requires --upstream-controller")
         protocols = [way.protocol.name for way in ways.values()]
@@ -96,17 +99,17 @@ def tapping(
         limit_connections(tap, options, files_each=2)
         tap.recording = recording_for(options, stack)
         tap.tell, look = counters_for(tap.snapshot, stack, is_shared=is_on_terminal(shown))
-        yield tap, plan_for(tap, listens, options, both(look, watch))
+        yield tap, plan_for(tap, listens, options, both(look, watch), keys)
     tell_in_force(tap.interceptor)
+    if keys is not None:
+        keys.check()
 
 
-def log_upstream_keys(ways: "Iterable[Way]", path: Path | None) -> None:
-    """Append the secrets of connections to the server to a file, if there is one; UsageError as of `log_keys`."""
-    from wiretool.net.tls import log_keys
-
+def log_upstream_keys(ways: "Iterable[Way]", keys: "WrittenKeyLog | None") -> None:
+    """Append the secrets of connections to the server to a file, if there is one. UsageError as of `WrittenKeyLog`."""
     for way in ways:
-        if path is not None and way.context is not None:
-            log_keys(way.context, path)
+        if keys is not None and way.context is not None:
+            keys.add(way.context)
 
 
 def ways_for(
