@@ -101,6 +101,8 @@ TLS_TRIED_BYTES_MAX = 128 * 1024 * 1024
 #: that are read at once.
 TLS_SECRETS_MAX = 1_000_000
 KEYLOG_READ_BYTES_MAX = 16 * 1024 * 1024
+#: A key log that comes through a pipe: its bytes are all read at once.
+KEYLOG_PIPE_BYTES_MAX = 256 * 1024 * 1024
 #: Dissect: capture time after which a live source no longer holds messages for the sake of a surer protocol. With the
 #: time between two ticks (commands/decode/growing.py) after it, the first message still appears within 200 ms.
 UNDECIDED_NS_MAX = 150_000_000

@@ -91,7 +91,7 @@ def test_the_end_of_a_server_between_sequences_is_reported(tmp_path: Path) -> No
     assert after.exchanged
     (notice,) = notices
     assert re.fullmatch(
-        r"the server .*SIGKILL.* some time after the last sequences; no finding names the cause", notice
+        r"the server .*SIGKILL.* some time after the last sequences, which are not blamed for it", notice
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,14 @@ needs_pyspark()
 
 from tests.spark.test_source import own_rows  # noqa: E402
 from wiretool import limits  # noqa: E402
-from wiretool.errors import PeerError, UsageError  # noqa: E402
+from wiretool.errors import (  # noqa: E402
+    CaptureError,
+    OutputError,
+    RemoteError,
+    UnopenedError,
+    UsageError,
+    WiretoolError,
+)
 from wiretool.pipeline.job import Job  # noqa: E402
 from wiretool.pipeline.layout import MANIFEST, Manifest, read_manifest  # noqa: E402
 from wiretool.pipeline.local import run_local  # noqa: E402
@@ -118,12 +126,15 @@ def test_a_stream_of_objects_is_refused() -> None:
         stream_reader_of({"path": FOLDER}, schema_of({"path": FOLDER}))
 
 
-@pytest.mark.parametrize("name", ["0[01]0*", "???.pcap", "0[!1-9]0*.pcap", "**/000*"])
+@pytest.mark.parametrize("name", ["0[01]0*", "???.pcap", "0[!1-9]0*.pcap", "**/000*", "**"])
 def test_patterns(name: str, proxy: FaultProxy, files: list[Path]) -> None:
     from wiretool.pipeline.fetching import objects_like
 
-    expected = sorted(path.name for path in files[0].parent.glob(name))
-    assert sorted(path.name for path in objects_like(UrlPath(f"{FOLDER}/{name}"))) == expected
+    found = glob(str(files[0].parent / name), recursive=True)
+    expected = sorted(Path(each).name for each in found if Path(each).is_file())
+    assert expected
+    names = (path.name for path in objects_like(UrlPath(f"{FOLDER}/{name}")))
+    assert sorted(each for each in names if each.endswith(".pcap")) == expected  # there are other objects, too
 
 
 def test_an_unfinished_upload_leaves_nothing_and_a_finished_one_no_other_attempts(
@@ -142,10 +153,22 @@ def test_an_unfinished_upload_leaves_nothing_and_a_finished_one_no_other_attempt
     assert set(target.sizes()) == {MANIFEST}
 
 
-def test_a_failure_of_a_store_on_a_worker_keeps_its_kind() -> None:
+@pytest.mark.parametrize(
+    "failure",
+    [
+        RemoteError("s3://x", "cannot be written: HTTP status 503"),
+        UnopenedError("s3://x", "no such object"),
+        CaptureError("s3://x", "neither pcap nor pcapng", offset=7),
+        UsageError("cannot write s3://x: access is denied"),
+        OutputError("cannot write x: No space left on device"),
+    ],
+    ids=lambda failure: type(failure).__name__,
+)
+def test_a_failure_on_a_worker_keeps_its_kind(failure: WiretoolError) -> None:
     from pyspark.errors import PySparkException
 
     with pytest.raises(RuntimeError) as caught, handing_over():
-        raise PeerError("cannot write s3://x: HTTP status 503")
-    with pytest.raises(PeerError, match=r"^cannot write s3://x: HTTP status 503$"), handed_over():
+        raise failure
+    with pytest.raises(type(failure)) as again, handed_over():
         raise PySparkException(message=f"Job aborted: {caught.value}")
+    assert (str(again.value), type(again.value)) == (str(failure), type(failure))

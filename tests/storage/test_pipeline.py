@@ -298,12 +298,18 @@ def test_files_of_a_killed_run_are_reported(
     root = f"lakes/killed{has_manifest}"
     if has_manifest:
         publish(made, f"s3://{root}")
-    left = {f"frames/date=2026-11-21/{LEFT}", f"pravega-draft.SetupAppend/{LEFT}", ".manifest.json-0123456789ab"}
+    of_spark = "part-0123456789ab-00000-17.parquet"
+    left = {
+        f"frames/date=2026-11-22/{of_spark}",
+        f"frames/date=2026-11-21/{LEFT}",
+        f"pravega-draft.SetupAppend/{LEFT}",
+        ".manifest.json-0123456789ab",
+    }
     for name in left:
         put(store, f"{root}/{name}", b"x")
     notes: list[str] = []
     publish(made, f"s3://{root}", notes)
-    assert notes == [f"s3://{root} holds 3 files of a killed run, which no manifest names"]
+    assert notes == [f"s3://{root} holds 4 files of a killed run, which no manifest names"]
     assert names_in(store, root) == {*files_of(manifest_in(store, root)), MANIFEST, *left}
 
 

@@ -1,17 +1,18 @@
 """Tables in an S3 server, queried from copies of the files that a query reads."""
 
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
+import msgspec
 import pytest
 
 from tests.helpers.object_store import ENVIRONMENT, Fault, FaultProxy, faulty, put, s3_server
 from wiretool import limits
 from wiretool.errors import CaptureError, RemoteError, UsageError
 from wiretool.pipeline.job import Job
-from wiretool.pipeline.layout import MANIFEST, read_manifest
+from wiretool.pipeline.layout import MANIFEST, manifest_bytes, read_manifest
 from wiretool.pipeline.local import run_local
 from wiretool.pipeline.report import report_on
 from wiretool.pipeline.sql import asked
@@ -89,6 +90,39 @@ def test_a_report_is_that_of_local_tables(made: Path, proxy: FaultProxy) -> None
 def test_whether_there_are_rows_takes_the_manifest_alone(proxy: FaultProxy) -> None:
     assert has_tables(LAKE)
     assert files_read(proxy) == {MANIFEST}
+
+
+def test_names_that_lead_out_of_the_folder_are_not_copied(made: Path, proxy: FaultProxy) -> None:
+    store, _ = s3_server()
+    outside = "queried/lake/.wiretool-manifest/../../../outside"
+    put(store, outside, b"x")
+    assert answer(LAKE, "SELECT * FROM frames").equals(answer(made, "SELECT * FROM frames"))
+    assert files_read(proxy) & {outside.removeprefix("queried/lake/"), "outside"} == set()
+
+
+def test_tables_that_a_run_replaces_meanwhile_are_read_again(made: Path, proxy: FaultProxy) -> None:
+    """Between the list of objects and the manifest, the files get other names."""
+    store, _ = s3_server()
+    old = read_manifest(made)
+    (file,) = old.tables["frames"][:1]
+    moved = str(PurePosixPath(file.path).with_name("part-00ff00ff00ff-00000.parquet"))
+    others = [msgspec.structs.replace(file, path=moved), *old.tables["frames"][1:]]
+    new = msgspec.structs.replace(old, tables={**old.tables, "frames": others})
+    done: list[str] = []
+
+    def replace_once(method: str, path: str) -> None:
+        if method == "GET" and unquote(path).endswith(MANIFEST) and not done:
+            done.append(path)
+            put(store, f"queried/lake/{moved}", (made / file.path).read_bytes())
+            put(store, f"queried/lake/{MANIFEST}", manifest_bytes(new))
+
+    proxy.before = replace_once
+    try:
+        assert answer(LAKE, "SELECT count(*) FROM frames").equals(answer(made, "SELECT count(*) FROM frames"))
+    finally:
+        proxy.before = lambda method, path: None
+        put(store, f"queried/lake/{MANIFEST}", (made / MANIFEST).read_bytes())
+    assert done
 
 
 def test_a_missing_and_a_damaged_file_are_named(made: Path, proxy: FaultProxy) -> None:

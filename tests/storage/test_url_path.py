@@ -54,6 +54,8 @@ def test_local_paths_stay_local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         ("ftp://me:secret@host/x?sig=secret", r"^ftp://\*\*\*@host/x\?sig=\*\*\*: unknown scheme ftp"),
         ("https://TOKEN@host/x?y", r"^https://\*\*\*@host/x: a user, token or password in a URL"),
         ("https://me:sec@ret@host/x", r"^https://\*\*\*@host/x: a user, token or password in a URL"),
+        ("s3://KEY:sec/ret@bucket/x", r"^s3://\*\*\*@bucket/x: a user, token or password in a URL"),
+        ("gs://KEY:sec/ret@bucket/x", r"^gs://\*\*\*@bucket/x: a user, token or password in a URL"),
         ("s3://KEY:secret@bucket/x", r"^s3://\*\*\*@bucket/x: a user, token or password in a URL"),
         ("abfs://container:secret@account/x", r"^abfs://\*\*\*@account/x: a user, token or password in a URL"),
         ("https://me:secret@host/x", r"^https://\*\*\*@host/x: a user, token or password in a URL"),
@@ -74,6 +76,9 @@ def test_refusals(text: str, why: str) -> None:
         ("gs://b/x?X-Goog-Credential=secret", "gs://b/x?X-Goog-Credential=***"),
         ("s3://b/signature=5", "s3://b/signature=5"),
         ("GET 'https://a.example/x?sv=1&sig=secret' failed", "GET 'https://a.example/x?sv=1&sig=***' failed"),
+        ("http://me:se/cr@et@proxy:1/x", "http://***@proxy:1/x"),
+        ("http://host:8080/a/b:c@d", "http://host:8080/a/b:c@d"),
+        ("me:se/cret@host", "***@host"),
         ("http://me:se@cret@proxy:1 and http://other/x@y", "http://***@proxy:1 and http://other/x@y"),
     ],
 )

@@ -124,7 +124,9 @@ def test_it(taken, offramp_server):
 def test_a_protocol_without_a_mock(pytester: pytest.Pytester) -> None:
     result = run(pytester, "def test_it(pravega_controller_server):\n    pass\n")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*::test_it: pravega-controller: *it has no mock server; expected one of *"])
+    result.stdout.fnmatch_lines(
+        ["*::test_it: pravega-controller: *it has no mock server of its own; expected the fixture of pravega or *"]
+    )
 
 
 @pytest.mark.parametrize(("folder", "why"), [("file", "expected a folder"), ("", "the name is empty")])
@@ -146,8 +148,9 @@ class TestIt:
     def test_it(self, pravega_server):
         assert [fault.text[-3:] for fault in pravega_server.faults] == ["2ms", "1ms"]
 """
-    # no message came that a rule could have acted on
-    run(pytester, source, "--strict-markers", "-W", "ignore:fault").assert_outcomes(passed=1)
+    # no message came that a rule could have acted on, and there is no server of sbp
+    ignored = ("-W", "ignore:fault", "-W", "ignore:@pytest.mark.wiretool")
+    run(pytester, source, "--strict-markers", *ignored).assert_outcomes(passed=1)
 
 
 def test_the_name_of_a_recording(tmp_path: Path) -> None:
@@ -195,6 +198,26 @@ class TestAll:
     shown = result.stdout.str()
     assert "UnappliedMarkWarning: @pytest.mark.wiretool: the test has no server of pravega" in shown
     assert "UnappliedMarkWarning: @pytest.mark.wiretool: the test has no server of wiretool" in shown
+
+
+def test_such_a_mark_fails_its_test_alone_where_warnings_are_errors(pytester: pytest.Pytester) -> None:
+    source = """
+import pytest
+
+@pytest.mark.wiretool("pravega")
+def test_other(sbp_server):
+    pass
+
+@pytest.mark.wiretool("pravega")
+def test_skipped():
+    pytest.skip("not here")
+
+def test_next():
+    pass
+"""
+    result = run(pytester, source, "-W", "error")
+    result.assert_outcomes(passed=1, failed=1, skipped=1)
+    assert "UnappliedMarkWarning: @pytest.mark.wiretool: the test has no server of pravega" in result.stdout.str()
 
 
 def test_an_address_of_other_machines_stops_the_run(pytester: pytest.Pytester) -> None:

@@ -4,10 +4,10 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from stat import S_ISREG
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from wiretool.errors import UsageError, why_unreadable
-from wiretool.limits import KEYLOG_READ_BYTES_MAX
+from wiretool.limits import KEYLOG_PIPE_BYTES_MAX, KEYLOG_READ_BYTES_MAX
 
 
 class _Version(NamedTuple):
@@ -64,17 +64,34 @@ class GrowingFile:
             if self._at:
                 file.seek(self._at)
             data = file.read(KEYLOG_READ_BYTES_MAX)
+            if not is_regular:
+                data = self._read_pipe(file, data)
         is_loading = not self._is_loaded
-        self._version, self._has_rest = version, len(data) == KEYLOG_READ_BYTES_MAX
+        self._version, self._has_rest = version, is_regular and len(data) == KEYLOG_READ_BYTES_MAX
         self._is_loaded |= not self._has_rest
         self._is_file = is_regular
         end = data.rfind(b"\n") + 1
-        if self._has_rest and not (end and is_regular):
+        if self._has_rest and not end:
             self._refuse(f"{len(data):,} bytes without an end of a line; expected a key log")
             end = len(data)
         self._at += end
         # The last line may lack its end in a file that is complete.
         return data if is_loading and not self._has_rest else data[:end]
+
+    def _read_pipe(self, file: BinaryIO, data: bytes) -> bytes:
+        """Return all bytes of a pipe, which cannot be read again. UsageError for one of other bytes, or without end."""
+        parts, size = [data], len(data)
+        while data:
+            if size > KEYLOG_PIPE_BYTES_MAX:
+                self._refuse(f"more than {KEYLOG_PIPE_BYTES_MAX:,} bytes in a pipe; expected a file")
+                break
+            if len(data) == KEYLOG_READ_BYTES_MAX and b"\n" not in data:
+                self._refuse(f"{len(data):,} bytes without an end of a line; expected a key log")
+                break
+            data = file.read(KEYLOG_READ_BYTES_MAX)
+            parts.append(data)
+            size += len(data)
+        return b"".join(parts)
 
     def _find_place(self, version: _Version) -> None:
         """Begin again where the file is another one, is shorter, or was written again in the same length."""

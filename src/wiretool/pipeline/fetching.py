@@ -75,6 +75,7 @@ def objects_like(pattern: UrlPath) -> list[UrlPath]:
 
 def _regex(pattern: str) -> str:
     """Return a pattern of `glob` as a regular expression; `*` matches no hidden names."""
+    pattern = re.sub(r"((?:(?<=/)|^)\*\*)$", r"\1/*", pattern)  # `a/**` is all in `a` and its folders
     return "".join(map(_regex_of, _PARTS.split(pattern)))
 
 

@@ -33,7 +33,7 @@ from wiretool.storage.url_path import UrlPath
 from wiretool.units import counted
 
 #: Names of files that runs write: those of tables, and a manifest that is not in its place yet.
-_FILE = re.compile(r"([^/]+)/(?:[^/]+/)*part-[0-9a-f]{12}-\d+\.\w+")
+_FILE = re.compile(r"([^/]+)/(?:[^/]+/)*part-[0-9a-f]{12}(?:-\d+)+\.\w+")
 _PART_OF_MANIFEST = re.compile(rf"\.{re.escape(MANIFEST)}-[0-9a-f]{{12}}")
 
 

@@ -1,12 +1,11 @@
 """The secrets of TLS connections for a pipeline: of a key log, and of the captures themselves."""
 
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 from wiretool.capture.files.reading import read_packets
 from wiretool.capture.tls.keylog import KeyLog, KeyLogLineError
-from wiretool.errors import CaptureError, InputError, UsageError, why_unreadable
+from wiretool.errors import CaptureError, InputError, RemoteError, UsageError, why_unreadable
 
 
 def read_keylog(path: Path) -> KeyLog:
@@ -26,9 +25,13 @@ def read_keylog(path: Path) -> KeyLog:
 def collect_secrets(captures: Iterable[Path], keys: KeyLog) -> bytes:
     """Add the secrets with which captures begin, and return all as the lines of a key log.
 
-    A capture that cannot be read is left to the run, which reports it.
+    A capture that cannot be read is left to the run, which reports it. RemoteError where a store fails.
     """
     for path in captures:
-        with suppress(CaptureError):
+        try:
             next(read_packets([path], keys), None)
+        except RemoteError:  # it may have secrets, without which the run would leave connections undecrypted
+            raise
+        except CaptureError:
+            continue
     return keys.lines()

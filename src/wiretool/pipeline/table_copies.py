@@ -1,5 +1,6 @@
 """Tables in object storage, copied to be queried: the files that a query reads, with the manifest that names them."""
 
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,6 +18,10 @@ from wiretool.storage.url_path import WEB, UrlPath
 if TYPE_CHECKING:
     from wiretool.storage.folder import StoreFolder
 
+#: Parts of the manifest: other names may lead out of the folder.
+_SEALED_FILE = re.compile(rf"{re.escape(SEALED)}/\d{{6}}\.json")
+#: How often tables are looked for that a run replaces meanwhile.
+TRIES = 3
 #: Files that are copied at once: most are small, and the answers of a store take far longer than their transfer.
 COPIES_AT_ONCE = 8
 
@@ -46,13 +51,34 @@ def copied(root: Path, is_read: Callable[[str], bool], *, only_schemas: bool = F
     with TemporaryDirectory(prefix="wiretool-tables-") as temporary, _named(temporary, root):
         folder = Path(temporary)
         store = StoreFolder(root)
-        names = store.sizes()
-        _copy(store, [name for name in names if name == MANIFEST or name.startswith(f"{SEALED}/")], folder)
-        manifest = _reduced(read_manifest(folder), is_read, 1 if only_schemas else None)
-        files = [file.path for files in manifest.tables.values() for file in files]
-        _copy(store, [name for name in files if name in names], folder)  # a query reports the others
-        write_manifest(folder, manifest)
+        tries_left = TRIES
+        while not _copy_tables(store, folder, is_read, 1 if only_schemas else None, is_last=tries_left == 1):
+            tries_left -= 1
         yield folder
+
+
+def _copy_tables(
+    store: "StoreFolder", folder: Path, is_read: Callable[[str], bool], most: int | None, *, is_last: bool
+) -> bool:
+    """Copy the manifest and the files of tables; return whether all are there: a run may replace them meanwhile.
+
+    With `is_last` files may be missing, which the query reports.
+    """
+    names = store.sizes()
+    _copy(store, [name for name in names if name == MANIFEST or _SEALED_FILE.fullmatch(name)], folder)
+    manifest = _reduced(read_manifest(folder), is_read, most)
+    files = [file.path for files in manifest.tables.values() for file in files]
+    there = [name for name in files if name in names]
+    if len(there) < len(files) and not is_last:
+        return False
+    try:
+        _copy(store, there, folder)
+    except UsageError:
+        if is_last or there == [name for name in there if name in store.sizes()]:
+            raise
+        return False
+    write_manifest(folder, manifest)
+    return True
 
 
 def _reduced(manifest: Manifest, is_read: Callable[[str], bool], most: int | None) -> Manifest:

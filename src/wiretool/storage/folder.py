@@ -25,7 +25,7 @@ class StoreFolder:
     """All objects whose names begin with that of a folder. Names are relative to it.
 
     Its methods raise RemoteError where the store cannot be reached or fails, and UsageError where it refuses. Ctrl-C
-    ends the wait for a store at once, save in `upload`: an object that is being written is written to its end.
+    ends the wait for a store at once, save in `upload` and `download`: an object is copied to its end.
     """
 
     def __init__(self, root: UrlPath) -> None:
@@ -92,14 +92,13 @@ class StoreFolder:
 
     def download(self, name: str, path: Path) -> None:
         """Copy an object to a file. OSError where the file cannot be written."""
-        with path.open("wb") as file:
-            try:
-                source = self._store.open_input_stream(self._path_of(name), compression=None)
-            except OSError as err:
-                raise self._error("read", name, err) from err
-            with source:
-                while data := self._chunk(source, name):
-                    file.write(data)
+        try:
+            source = self._store.open_input_stream(self._path_of(name), compression=None)
+        except (OSError, ValueError) as err:
+            raise self._error("read", name, err) from err
+        with source, path.open("wb") as file:
+            while data := self._chunk(source, name):
+                file.write(data)
 
     def delete(self, name: str) -> None:
         """Delete an object; one that is not there is as good as deleted."""
@@ -126,7 +125,7 @@ class StoreFolder:
     def _chunk(self, source: "fs.NativeFile", name: str) -> bytes:
         try:
             return bytes(source.read(CHUNK_BYTES))
-        except OSError as err:
+        except (OSError, ValueError) as err:
             raise self._error("read", name, err) from err
 
     def _path_of(self, name: str) -> str:

@@ -24,10 +24,12 @@ _SECRET = re.compile(
     r"\w*token)=)[^&;#\s']*",
     re.IGNORECASE,
 )
-#: The user or token before the host of a URL, also of one without its scheme.
-_USER = re.compile(r"(\A|[a-z][a-z0-9+.-]+://)[^/?#\s']+@", re.IGNORECASE)
+#: The user or token before the host of a URL, also of one without its scheme; a password may have slashes.
+_USER = re.compile(r"([a-z][a-z0-9+.-]+://|\A)(?:[^/?#\s':]*:(?!//|\d+(?:/|$))[^?#\s']*|[^/?#\s']+)@", re.IGNORECASE)
 #: Schemes in which the name before the host is no secret: a container of Azure, a user of HDFS.
 _NAMES_BEFORE_HOST = ("abfs", "abfss", "hdfs")
+#: Schemes whose URLs have a bucket in the place of a host and port.
+_WITHOUT_PORTS = ("s3", "gs")
 
 
 class UrlPath(_LocalPath):
@@ -141,6 +143,7 @@ def check_named(text: str, rest: str) -> None:
     if not place and scheme != "hdfs":
         raise UsageError(f"{_hide_secrets(text)}: no bucket or host; expected SCHEME://NAME/PATH")
     user, at, _ = place.rpartition("@")
-    if at and (":" in user or scheme not in _NAMES_BEFORE_HOST):
+    has_user = at and (":" in user or scheme not in _NAMES_BEFORE_HOST)
+    if has_user or (scheme in _WITHOUT_PORTS and ":" in place):
         why = "a user, token or password in a URL; expected credentials in the environment, or a signed URL"
         raise UsageError(f"{_hide_secrets(text)}: {why}")

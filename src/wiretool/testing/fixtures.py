@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from wiretool.errors import WiretoolError
+from wiretool.errors import UsageError, WiretoolError
+from wiretool.protocols.base.registry import protocols_with
 from wiretool.testing.marks import ServerSettings, arguments_from, settings_from
 from wiretool.testing.mock_server import MockServer
 from wiretool.testing.recordings import decode_command, new_recording, note_ports
@@ -46,7 +47,12 @@ SERVERS = pytest.StashKey[TestServers]()
 
 
 def settings_of(item: pytest.Item, protocol: str) -> ServerSettings:
-    """Return the settings that the marks of a test give the server of a protocol. UsageError for a bad mark."""
+    """Return the settings that the marks of a test give the server of a protocol.
+
+    UsageError for a bad mark, and a protocol without a server of its own.
+    """
+    if protocol not in (served := protocols_with("server")):
+        raise UsageError(f"it has no mock server of its own; expected the fixture of {' or '.join(served)}")
     marks: list[tuple[tuple[Any, ...], Mapping[str, Any]]] = [
         (mark.args, mark.kwargs) for mark in item.iter_markers(MARK)
     ]

@@ -127,14 +127,17 @@ def check_marks(item: pytest.Item, protocol: str) -> None:
         raise pytest.UsageError(f"{item.nodeid}: @pytest.mark.wiretool: {err}") from err
 
 
-def warn_of_marks(item: pytest.Item) -> None:
-    """Warn of marks that apply to no server of a test."""
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Warn of marks that apply to no server of a test that has passed: where warnings are errors, it fails."""
+    result = yield
     if any(mark.name == "wiretool" for mark in item.own_markers):
         from wiretool.testing.fixtures import warn_of_unapplied
 
         protocols = {fixture_name(entry.name): entry.name for entry in entry_points(group=PROTOCOLS)}
         names = getattr(item, "fixturenames", ())
         warn_of_unapplied(item, {protocol for name, protocol in protocols.items() if name in names})
+    return result
 
 
 # -- recordings --------------------------------------------------------------------------------------------------------
@@ -163,7 +166,6 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, None]:
     """Remove the recordings of a test that passed, unless pytest keeps its temporary folders, too."""
     yield
-    warn_of_marks(item)
     servers = servers_of(item)
     if servers is None or servers.has_failed:
         return

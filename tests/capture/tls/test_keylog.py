@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -143,6 +145,31 @@ def test_a_file_that_changes_is_reported_once(
     change(path)
     assert [has(keys, number) for number in (7, 6, 5, 2)] == [is_read, False, False, True]
     assert capsys.readouterr().err == f"wiretool: --keylog {path}: {why}\n"
+
+
+@pytest.mark.parametrize(("lines", "why"), [(40, ""), (400, "more than 32,000 bytes in a pipe; expected a file")])
+def test_a_pipe_is_read_to_its_end(lines: int, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wiretool.commands.growing_file.KEYLOG_READ_BYTES_MAX", 1000)
+    monkeypatch.setattr("wiretool.commands.growing_file.KEYLOG_PIPE_BYTES_MAX", 32_000)
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+
+    def write() -> None:
+        with suppress(BrokenPipeError), path.open("wb") as file:
+            file.write(b"".join(map(line_of, range(lines))))
+
+    writer = Thread(target=write)
+    writer.start()
+    try:
+        if why:
+            with pytest.raises(UsageError, match=f"^--keylog {path}: {why}$"):
+                keys_from(path)
+        else:
+            keys = keys_from(path)
+            assert all(has(keys, number) for number in range(lines))
+    finally:
+        writer.join(10)
+    assert not writer.is_alive()
 
 
 def test_a_file_that_comes_back_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

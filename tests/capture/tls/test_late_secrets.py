@@ -92,6 +92,30 @@ def test_a_pause_is_enough_to_read_what_waits(known: int) -> None:
     assert not tls.held_bytes
 
 
+def test_a_gap_among_records_that_wait_for_a_secret_is_reported() -> None:
+    """They are lost to the search for the next record, but not without a problem and a gap."""
+    talk = talk_tls([("client", b"ask"), *(("server", b"%d" % n * 99) for n in range(8))])
+    log = GrowingLog(talk)
+    log.write(2)
+    tls = TlsConnection(CONNECTION, log.keys)
+    steps = list(steps_of(talk))
+    cut = [step for step in steps if step.side == "server"][-4]
+    out: list[Item | TlsBytes] = []
+    for step in steps:
+        gap = Gap(CONNECTION, "server", step.offset, len(step.data), step.time_ns, step.packet)
+        out += tls.take(gap if step is cut else step)
+    assert not streams(out)["server"]
+    log.write(2)
+    out += [*tls.settle(100 * STEP_NS), *tls.take(End(CONNECTION, "", "fin", 100 * STEP_NS, 100))]
+    read = [item.data for item in out if isinstance(item, Data) and item.side == "server"]
+    assert b"".join(read) == b"".join(b"%d" % n * 99 for n in range(5, 8))
+    (problem,) = [item for item in out if isinstance(item, Finding)]
+    assert "had not come when bytes after them were missing" in problem.why
+    assert sum(size_of(item) for item in out if not isinstance(item, Gap)) == sum(
+        len(step.data) for step in steps if step is not cut
+    )
+
+
 def test_a_master_secret_that_comes_late() -> None:
     talk = talk_tls([("client", b"one"), ("server", b"two")], setup=version(TLS_1_2))
     log = GrowingLog(talk, [b"CLIENT_RANDOM"])

@@ -110,7 +110,7 @@ class TlsConnection:
 
     def _stop_waiting(self) -> None:
         for side in self._sides.values():
-            side.may_wait = False
+            side.may_wait = side.is_waiting = False
 
     def discard(self, kind: str, why: str) -> list[Item | TlsBytes]:
         """Lose the bytes that wait; return the problem of each side that has some, and its gap."""
@@ -151,10 +151,18 @@ class TlsConnection:
         yield Gap(self._connection, side, offset, 0, arrival.time_ns, arrival.packet, is_exact=False, why=text)
         yield TlsBytes(side, size, arrival, False)
 
-    def _drop_cut_record(self, side: Side) -> Iterator[TlsBytes]:
-        unread = self._sides[side].drop(len(self._sides[side].buffer))
-        if unread is not None:
-            self._sides[side].lose(unread.size)
+    def _drop_cut_record(self, side: Side) -> Iterator[Item | TlsBytes]:
+        """Yield the bytes before a gap as unread: a record that is cut, or those that waited for a secret."""
+        state = self._sides[side]
+        has_waited = state.waits_for_secret
+        unread = state.drop(len(state.buffer))
+        if unread is None:
+            return
+        state.lose(unread.size)
+        if has_waited:
+            why = "the secret of these records had not come when bytes after them were missing"
+            yield from self._leave_undecrypted(side, unread, UNDECRYPTED, why)
+        else:
             yield TlsBytes(side, unread.size, unread.arrival, False)
 
     def _end(self, end: End) -> Iterator[Item | TlsBytes]:

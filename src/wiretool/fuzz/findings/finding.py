@@ -49,6 +49,8 @@ _NOT_IN_PYTHON = str.maketrans('"\\', "'/")
 _NOTE = "WIRETOOL_TARGET=HOST:PORT sends the sequence to another server."
 #: The variable that names the capture from which a sequence comes.
 SEEDS_VARIABLE = "WIRETOOL_SEEDS"
+#: That with the TLS secrets of the capture.
+KEYLOG_VARIABLE = "WIRETOOL_KEYLOG"
 _TEST = '''"""{title}
 
 Runs with pytest wherever wiretool is installed. {note}

@@ -16,7 +16,7 @@ from wiretool.conformance.results import CaseResult
 from wiretool.errors import InputError, Stopped, UsageError
 from wiretool.fuzz.client.replaying import replay_client_finding
 from wiretool.fuzz.decoder.findings import replay_decoder_finding
-from wiretool.fuzz.findings.finding import SEEDS_VARIABLE, read_finding
+from wiretool.fuzz.findings.finding import KEYLOG_VARIABLE, SEEDS_VARIABLE, read_finding
 from wiretool.fuzz.findings.investigation import COMPARED
 from wiretool.fuzz.findings.standing import RUNS, Replayed, Standing
 from wiretool.fuzz.oracles import DIED, DIFFERS, MEMORY, UNHEALTHY, Bucket, Suspicion
@@ -100,8 +100,14 @@ def _add_capture(folder: Path, form: Mapping[str, Any], session: FuzzSession) ->
 
 
 def _secrets(form: Mapping[str, Any]) -> KeyLog:
-    """Return the TLS secrets of the file that a finding names, if it is there."""
-    keys, path = KeyLog(_ignore), Path(str(form.get("keylog", "")))
+    """Return the TLS secrets of the file that WIRETOOL_KEYLOG or the finding names, if it is there.
+
+    UsageError where WIRETOOL_KEYLOG names no file.
+    """
+    named = os.environ.get(KEYLOG_VARIABLE, "")
+    keys, path = KeyLog(_ignore), Path(named or str(form.get("keylog", "")))
+    if named and not path.is_file():
+        raise UsageError(f"{KEYLOG_VARIABLE} {named}: no such file; expected the key log of the capture")
     if path.is_file():
         keys.add_reporting(path.read_bytes(), str(path))
     return keys

@@ -184,7 +184,7 @@ class SocketTarget(Target):
         if process is None or not (death := process.death()):
             return
         if not was_known:
-            self._notify(f"{death} some time after the last sequences; no finding names the cause")
+            self._notify(f"{death} some time after the last sequences, which are not blamed for it")
         process.restart()
         if process.why_lost:
             raise PeerError(f"the server cannot be started again: {process.why_lost}")
@@ -260,6 +260,8 @@ class SocketTarget(Target):
         # Cases that a reply has shown to require what the server does not have are not run.
         was_run = any(each.verdict is not Verdict.NOT_EXERCISED for each in result.results)
         is_mute = was_run and not self._first_reply.has_come
+        if self._process is not None and any(each.verdict is Verdict.FAIL for each in result.results):
+            self._death(wait_s=DEATH_S if why_unreachable(self.address, within_s=DEATH_S) else 0.0)  # its own finding
         if is_mute or any(each.verdict is Verdict.FAIL for each in result.results):
             self._check_protocol()
         if is_mute and self.stopped_by is None:

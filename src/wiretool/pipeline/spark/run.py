@@ -187,7 +187,8 @@ def handing_over() -> Iterator[None]:
     try:
         yield
     except (CaptureError, UsageError, PeerError) as err:
-        raise RuntimeError(_SAYS + msgspec.json.encode([type(err).__name__, err.args]).decode()) from err
+        kind = next((each.__name__ for each in type(err).__mro__ if each.__name__ in _HANDED_OVER), "UsageError")
+        raise RuntimeError(_SAYS + msgspec.json.encode([kind, err.args]).decode()) from err
 
 
 # -- on the workers ----------------------------------------------------------------------------------------------------

@@ -65,6 +65,8 @@ def source_options_of(options: Mapping[str, str]) -> SourceOptions:
     table, keylog = given.get("table", PACKETS), given.get("keylog", "")
     if keylog and table in (PACKETS, SEGMENTS):
         raise UsageError(f"keylog: the table {table} has bytes as they were captured; expected a table of flows")
+    if is_url(keylog) and not keylog.startswith("file:"):
+        raise UsageError(f"keylog {keylog}: a URL; expected a local file")
     return SourceOptions(table, _places(given), split_bytes, splits, mode == FAILFAST, _local(keylog))
 
 

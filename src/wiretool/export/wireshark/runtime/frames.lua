@@ -188,8 +188,9 @@ local function dissect_frames(proto, F, experts, form, column, stream_of, forget
   function proto.dissector(b, pinfo, tree)
     if is_for_tls(b, pinfo) then
       is_in_tls = true
-      local done = call_tls(b, pinfo, tree)
+      local is_done, done = pcall(call_tls, b, pinfo, tree)
       is_in_tls = false
+      if not is_done then error(done, 0) end -- of a truncated packet: Wireshark shows it
       return done
     end
     if not tcp_stream() then return ask_for_rest(b, pinfo) end
@@ -220,6 +221,11 @@ local function dissect_frames(proto, F, experts, form, column, stream_of, forget
 
   -- The conversation is that of TLS, which asks for each packet.
   proto:register_heuristic("tls", function(b, pinfo, tree)
+    if not tcp_stream() then -- the first pass of `tshark -2` without a filter
+      if not are_frames(b) then return false end
+      ask_for_rest(b, pinfo)
+      return true
+    end
     local stream = tcp_stream().value
     if not over_tls[stream] and not are_frames(b) then return false end
     over_tls[stream] = true

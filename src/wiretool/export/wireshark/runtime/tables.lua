@@ -47,9 +47,8 @@ local function make_table_reader(problem)
   function readers.numbers(t, b, base, stop, at, slot)
     local count = count_at(b, at, stop, slot.width, slot.path)
     if is_exact and (at + 4 - base) % slot.width > 0 then fail(slot.path) end
-    for n = 0, count - 1 do
-      local tree = tree_for_element(t)
-      if tree ~= nothing then tree:add_le(slot.field, b(at + 4 + n * slot.width, slot.width)) end
+    for n = 0, count_shown(t, count) - 1 do
+      t:add_le(slot.field, b(at + 4 + n * slot.width, slot.width))
     end
   end
 

@@ -72,6 +72,14 @@ local function tree_for_element(t)
   return t
 end
 
+-- Returns how many of some more elements of a list are shown in a tree.
+local function count_shown(t, count)
+  if t == nothing then return 0 end
+  local shown = math.min(count, SHOWN_ELEMENTS_MAX - shown_elements)
+  shown_elements, unshown_elements = shown_elements + shown, unshown_elements + count - shown
+  return shown
+end
+
 -- Adds the number of elements of a frame that are not shown to its item. Elements within those do not count.
 local function report_unshown(item, expert)
   if unshown_elements > 0 then
