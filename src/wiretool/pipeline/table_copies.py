@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from wiretool.errors import UsageError, WiretoolError
+from wiretool.errors import CaptureError, UsageError, WiretoolError
 from wiretool.pipeline.layout import MANIFEST, SEALED, Manifest, read_head, read_manifest, write_manifest
 from wiretool.sinks.arrow.files import refused
 from wiretool.storage.url_path import WEB, UrlPath
@@ -66,7 +66,12 @@ def _copy_tables(
     """
     names = store.sizes()
     _copy(store, [name for name in names if name == MANIFEST or _SEALED_FILE.fullmatch(name)], folder)
-    manifest = _reduced(read_manifest(folder), is_read, most)
+    try:
+        manifest = _reduced(read_manifest(folder), is_read, most)
+    except CaptureError:  # it may have been replaced while it was copied
+        if is_last:
+            raise
+        return False
     files = [file.path for files in manifest.tables.values() for file in files]
     there = [name for name in files if name in names]
     if len(there) < len(files) and not is_last:
