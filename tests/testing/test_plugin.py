@@ -148,7 +148,7 @@ class TestIt:
     def test_it(self, pravega_server):
         assert [fault.text[-3:] for fault in pravega_server.faults] == ["2ms", "1ms"]
 """
-    # no message came that a rule could have acted on, and there is no server of sbp
+    # no message came that a rule could have acted on, and sbp is not served
     ignored = ("-W", "ignore:fault", "-W", "ignore:@pytest.mark.wiretool")
     run(pytester, source, "--strict-markers", *ignored).assert_outcomes(passed=1)
 

@@ -225,7 +225,7 @@ def run_in_thread(call: Callable[[], T]) -> T:
 def classify_failure(name: str, err: OSError, path: str = "") -> CaptureError | TransferError:
     """Return the error for a request that failed: a TransferError where another attempt may succeed.
 
-    `name` is how the object is shown, and `path` its name in the store, which is no part of the reason.
+    `name` is how the object is shown, and `path` its name in the store, which does not belong to the reason.
     """
     codes = find_codes(err, path)
     if has_code(DENIED, codes) or isinstance(err, PermissionError):

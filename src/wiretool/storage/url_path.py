@@ -26,7 +26,7 @@ _SECRET = re.compile(
 )
 #: The user or token before the host of a URL, also of one without its scheme; a password may have slashes.
 _USER = re.compile(r"([a-z][a-z0-9+.-]+://|\A)(?:[^/?#\s':]*:(?!//|\d+(?:/|$))[^?#\s']*|[^/?#\s']+)@", re.IGNORECASE)
-#: Schemes in which the name before the host is no secret: a container of Azure, a user of HDFS.
+#: Schemes in which the name before the host is not secret: a container of Azure, a user of HDFS.
 _NAMES_BEFORE_HOST = ("abfs", "abfss", "hdfs")
 #: Schemes whose URLs have a bucket in the place of a host and port.
 _WITHOUT_PORTS = ("s3", "gs")
